@@ -1,0 +1,53 @@
+package algorithm
+
+import (
+	"math"
+	"time"
+)
+
+// Never is the RetryAfter of a request that can never pass, because it costs more than the limit's capacity.
+const Never time.Duration = math.MaxInt64
+
+// A Decision is the answer to one request. A denial is a Decision too; an error means that none could be made.
+type Decision struct {
+	// Allowed says whether the request may pass. A denied request has cost nothing.
+	Allowed bool
+	// Limit is the limit's capacity: the most units that a fresh key admits at one instant.
+	Limit int64
+	// Remaining is the largest cost that would be admitted at this same instant, after this request.
+	Remaining int64
+	// RetryAfter is 0 when allowed, else the smallest wait after which the same request passes if no other
+	// comes before it, or Never. Fractions of a nanosecond are rounded up.
+	RetryAfter time.Duration
+	// ResetAfter is the time until the key can't be told from one never seen, if no request comes. Rounded up.
+	ResetAfter time.Duration
+	// Delay is how long an admitted request must wait for its turn. Only leaky-queue has turns.
+	Delay time.Duration
+}
+
+// A Kind of operation on a key's state.
+type Kind uint8
+
+const (
+	// Take admits the whole cost, or nothing. Cost 0 is a peek: allowed, and it changes nothing.
+	Take Kind = iota
+	// TakeUpTo admits as much of the cost as there is room for, and is denied when there is none.
+	TakeUpTo
+	// Refund gives back up to the cost, at most what was used.
+	Refund
+	// Reset forgets the key.
+	Reset
+)
+
+// An Op is an operation, as plain data. Its cost is not negative.
+type Op struct {
+	Kind Kind
+	Cost int64
+}
+
+// A Result is what an operation did.
+type Result struct {
+	Decision
+	// Granted is the number of units taken: the cost of a request that was allowed, or what TakeUpTo found.
+	Granted int64
+}

@@ -1,0 +1,131 @@
+package algorithm
+
+import (
+	"math"
+	"sort"
+	"time"
+)
+
+// exponential measures the rate of a key as an exponentially weighted moving average, in units per period, and
+// denies a request that would bring it above the limit.
+//
+// State: the time of the last update, the rate then (the bits of a float64).
+//
+// It is the one algorithm that is not of integers. Its products are converted to float64 one by one, so that
+// no machine fuses them, and every decision comes from the same few operations in the same order.
+type exponential struct {
+	limit, period float64
+	strict        bool
+}
+
+func newExponential(l Limit, tick int64) (exponential, error) {
+	period, err := wholeTicks(l, tick)
+	if longest := time.Duration(maxSpan / 128); l.Period > longest {
+		err = refuse("period", l.Period, "at most %v for %s", longest, l.Algorithm)
+	}
+	return exponential{limit: float64(l.Count), period: float64(period), strict: l.Strict}, err
+}
+
+// at returns the rate after the last update, and the ticks since. A time before that counts as that time.
+func (m exponential) at(state []int64, now int64) (rate float64, elapsed int64) {
+	if len(state) == 0 {
+		return 0, 0
+	}
+	return math.Float64frombits(uint64(state[1])), max(0, now-state[0])
+}
+
+// next returns the rate after a request of this cost, elapsed ticks after the rate was last updated.
+func (m exponential) next(rate float64, elapsed int64, cost float64) float64 {
+	if elapsed == 0 {
+		return rate + cost
+	}
+	x := float64(elapsed) / m.period
+	old := float64(math.Exp(-x) * rate)
+	added := float64(cost * (-math.Expm1(-x) / x))
+	return max(old+added, cost)
+}
+
+func (m exponential) take(state []int64, cost, now int64) ([]int64, Decision) {
+	rate, elapsed := m.at(state, now)
+	next := m.next(rate, elapsed, float64(cost))
+	d := Decision{Allowed: cost == 0 || next <= m.limit}
+	if cost > 0 && (d.Allowed || m.strict) {
+		state = append(state[:0], now+m.lead(state, now), int64(math.Float64bits(next)))
+		rate, elapsed = next, 0
+	}
+	lead := time.Duration(m.lead(state, now))
+	if !d.Allowed {
+		d.RetryAfter = lead + m.wait(elapsed, func(elapsed int64) bool {
+			return m.next(rate, elapsed, float64(cost)) <= m.limit
+		})
+	}
+	d.Remaining = m.remaining(rate, elapsed)
+	if len(state) > 0 {
+		d.ResetAfter = lead + m.wait(elapsed, func(elapsed int64) bool { return m.faded(rate, elapsed) })
+	}
+	return state, d
+}
+
+// lead is how far the last update lies ahead of now, after time stepped back.
+func (m exponential) lead(state []int64, now int64) int64 {
+	if len(state) == 0 {
+		return 0
+	}
+	return max(0, state[0]-now)
+}
+
+// faded reports whether the rate no longer makes a difference to the smallest request.
+func (m exponential) faded(rate float64, elapsed int64) bool {
+	return rate == 0 || elapsed > 0 && m.next(rate, elapsed, 1) <= 1
+}
+
+// remaining returns the largest whole cost whose next rate is within the limit.
+func (m exponential) remaining(rate float64, elapsed int64) int64 {
+	old, gain := m.next(rate, elapsed, 0), 1.0
+	if elapsed > 0 {
+		x := float64(elapsed) / m.period
+		gain = -math.Expm1(-x) / x
+	}
+	fits := func(cost int64) bool { return m.next(rate, elapsed, float64(cost)) <= m.limit }
+	cost := int64(max(0, min(m.limit, (m.limit-old)/gain)))
+	for cost > 0 && !fits(cost) { // the quotient may be off by a rounding
+		cost--
+	}
+	for cost < int64(m.limit) && fits(cost+1) {
+		cost++
+	}
+	return cost
+}
+
+// wait returns the smallest d such that passes(elapsed+d), which becomes true once and stays so.
+func (m exponential) wait(elapsed int64, passes func(elapsed int64) bool) time.Duration {
+	if passes(elapsed) {
+		return 0
+	}
+	high := int64(1)
+	for !passes(elapsed + high) {
+		high *= 2
+	}
+	low := high / 2 // does not pass, or is 0
+	return time.Duration(low + 1 + int64(sort.Search(int(high-low-1), func(i int) bool {
+		return passes(elapsed + low + 1 + int64(i))
+	})))
+}
+
+func (m exponential) refund(state []int64, cost, now int64) []int64 {
+	rate, elapsed := m.at(state, now)
+	// The units weigh what they would if they had just been added.
+	left := m.next(rate, elapsed, 0) - float64(cost)
+	if left <= 0 {
+		return state[:0]
+	}
+	return append(state[:0], max(state[0], now), int64(math.Float64bits(left)))
+}
+
+func (m exponential) heal(state []int64, now int64) bool {
+	if state[0] <= now+int64(m.period) {
+		return false
+	}
+	state[0], state[1] = now, int64(math.Float64bits(m.limit))
+	return true
+}

@@ -1,0 +1,177 @@
+package algorithm
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Algorithm names a rate-limiting algorithm, as the limit text spells it.
+type Algorithm string
+
+// The algorithms. The file of the same name holds each one's definition, bound and source.
+const (
+	TokenBucket    Algorithm = "token-bucket"
+	GCRA           Algorithm = "gcra"
+	LeakyBucket    Algorithm = "leaky-bucket"
+	LeakyQueue     Algorithm = "leaky-queue"
+	Cooldown       Algorithm = "cooldown"
+	MinInterval    Algorithm = "min-interval"
+	RefillBucket   Algorithm = "refill-bucket"
+	FixedWindow    Algorithm = "fixed-window"
+	QuotaReset     Algorithm = "quota-reset"
+	SlidingLog     Algorithm = "sliding-log"
+	SlidingWindow  Algorithm = "sliding-window"
+	SlidingBuckets Algorithm = "sliding-buckets"
+	Hybrid         Algorithm = "hybrid"
+	Exponential    Algorithm = "exponential"
+)
+
+// All lists every algorithm, in the order in which the documentation presents them.
+func All() []Algorithm {
+	return []Algorithm{
+		TokenBucket, GCRA, LeakyBucket, LeakyQueue, Cooldown, MinInterval, RefillBucket,
+		FixedWindow, QuotaReset, SlidingLog, SlidingWindow, SlidingBuckets, Hybrid, Exponential,
+	}
+}
+
+// Bounds on what a limit may say. A limit beyond them is refused when it is built.
+const (
+	// MaxLogCount is the largest Count of a sliding log, whose state has one entry for each admitted request.
+	MaxLogCount = 1 << 20
+	// MaxCells is the largest number of cells of sliding buckets, whose state has one counter for each.
+	MaxCells = 3600
+	// MaxRateCount is the largest Count of an exponential limit: float64 counts exactly up to there.
+	MaxRateCount = 1 << 52
+	// maxSpan bounds every span that a limit makes, in nanoseconds: 73 years. With times within MaxTime of the
+	// epoch no sum of a state and a span overflows.
+	maxSpan = 1 << 61
+)
+
+// MaxTime is the largest distance from the Unix epoch, in nanoseconds, of a time that a program is given: 105 years.
+const MaxTime = 105 * 365 * 24 * int64(time.Hour)
+
+// DefaultCells is the number of cells of sliding buckets that do not say.
+const DefaultCells = 60
+
+// A Limit says: at most Count units per Period, under an Algorithm.
+//
+// The zero value is not a limit; Count and Period are required. The other fields belong to some algorithms
+// only, and are refused elsewhere.
+type Limit struct {
+	Algorithm Algorithm     // "" is TokenBucket
+	Count     int64         // units per Period, at least 1
+	Period    time.Duration // at least 1ns
+
+	// Burst is the most units admitted at one instant from a fresh key; 0 means Count.
+	// For token-bucket, gcra, leaky-bucket and refill-bucket.
+	Burst int64
+	// Queue is the most requests that wait their turn, not counting the one being served; 0 means Count.
+	// For leaky-queue.
+	Queue int64
+	// Cells is the number of cells that Period is cut into; 0 means DefaultCells. For sliding-buckets.
+	Cells int64
+	// Strict makes denied requests count too, so that a client that keeps hammering stays out. For exponential.
+	Strict bool
+}
+
+// A LimitError says which field of a limit makes no sense, what it was, and what would be accepted.
+type LimitError struct {
+	Field  string // the name in the limit text: "count", "period", "burst", ...
+	Value  string
+	Accept string
+}
+
+// Error implements error.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("weir: limit has %s %s; accepted: %s", e.Field, e.Value, e.Accept)
+}
+
+func refuse(field string, value any, accept string, args ...any) error {
+	return &LimitError{Field: field, Value: fmt.Sprint(value), Accept: fmt.Sprintf(accept, args...)}
+}
+
+// Canonical returns l with its defaults filled in, the form in which equal limits are equal values.
+func (l Limit) Canonical() Limit {
+	if l.Algorithm == "" {
+		l.Algorithm = TokenBucket
+	}
+	switch l.Algorithm {
+	case TokenBucket, GCRA, LeakyBucket, RefillBucket:
+		if l.Burst == 0 {
+			l.Burst = l.Count
+		}
+	case LeakyQueue:
+		if l.Queue == 0 {
+			l.Queue = l.Count
+		}
+	case SlidingBuckets:
+		if l.Cells == 0 {
+			l.Cells = DefaultCells
+		}
+	}
+	return l
+}
+
+// Capacity returns the most units that a fresh key admits at one instant; a request that costs more never passes.
+func (l Limit) Capacity() int64 {
+	l = l.Canonical()
+	switch l.Algorithm {
+	case TokenBucket, GCRA, LeakyBucket, RefillBucket:
+		return l.Burst
+	case LeakyQueue:
+		return l.Queue + 1
+	case MinInterval:
+		return 1
+	}
+	return l.Count
+}
+
+// Validate reports the first field that makes no sense, as a *LimitError.
+func (l Limit) Validate() error {
+	_, err := Compile(l, time.Nanosecond)
+	return err
+}
+
+// validate checks the fields one by one; Compile checks the products that it makes of them.
+func (l Limit) validate() error {
+	known := false
+	for _, a := range All() {
+		known = known || a == l.Algorithm
+	}
+	switch a := l.Algorithm; {
+	case !known:
+		return refuse("algorithm", fmt.Sprintf("%q", string(a)), "%s", names())
+	case l.Count < 1:
+		return refuse("count", l.Count, "1 to %d", int64(math.MaxInt64))
+	case l.Period < 1:
+		return refuse("period", l.Period, "1ns or longer")
+	case a == SlidingLog && l.Count > MaxLogCount:
+		return refuse("count", l.Count, "1 to %d for %s, which keeps an entry for each request", MaxLogCount, a)
+	case a == Exponential && l.Count > MaxRateCount:
+		return refuse("count", l.Count, "1 to %d for %s", int64(MaxRateCount), a)
+	}
+	return l.validateOptions()
+}
+
+func (l Limit) validateOptions() error {
+	a := l.Algorithm
+	takesBurst := a == TokenBucket || a == GCRA || a == LeakyBucket || a == RefillBucket
+	switch {
+	case takesBurst && l.Burst < 1:
+		return refuse("burst", l.Burst, "1 or more (0 in Go: the count)")
+	case !takesBurst && l.Burst != 0:
+		return refuse("burst", l.Burst, "none for %s", a)
+	case a == LeakyQueue && (l.Queue < 1 || l.Queue == math.MaxInt64):
+		return refuse("queue", l.Queue, "1 to %d (0 in Go: the count)", int64(math.MaxInt64-1))
+	case a != LeakyQueue && l.Queue != 0:
+		return refuse("queue", l.Queue, "none for %s", a)
+	case a == SlidingBuckets && (l.Cells < 1 || l.Cells > MaxCells):
+		return refuse("cells", l.Cells, "1 to %d (0 in Go: %d)", MaxCells, DefaultCells)
+	case a != SlidingBuckets && l.Cells != 0:
+		return refuse("cells", l.Cells, "none for %s", a)
+	case a != Exponential && l.Strict:
+		return refuse("strict", l.Strict, "none for %s", a)
+	}
+	return nil
+}

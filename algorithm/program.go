@@ -1,0 +1,150 @@
+package algorithm
+
+import (
+	"time"
+)
+
+// A Program is a Limit compiled for a clock: the pure transition (operation, state, now) → (state, result).
+//
+// A state is a slice of int64; empty means a key never seen. now and the times in a state are ticks since the
+// Unix epoch: nanoseconds in memory, microseconds in engines whose numbers are exact to 53 bits only.
+// States move forward in time: a now that lies before the state's own time may deny for longer, and mints nothing.
+type Program struct {
+	limit    Limit
+	tick     int64 // nanoseconds per tick
+	capacity int64
+	machine  machine
+}
+
+// A machine is one algorithm over its state. Waits in its decisions are ticks, and Never stays Never.
+type machine interface {
+	// take admits cost, which is 0 (a peek, which changes nothing) to the capacity, or denies.
+	// It may change state in place, and returns it.
+	take(state []int64, cost, now int64) ([]int64, Decision)
+	// refund gives back up to cost units of a state that is not empty.
+	refund(state []int64, cost, now int64) []int64
+	// heal repairs a state that is further ahead of now than the limit can have brought it, to full debt.
+	heal(state []int64, now int64) bool
+}
+
+// Compile checks the limit and prepares it for a clock that counts in ticks: time.Nanosecond or
+// time.Microsecond. It refuses, as a *LimitError, a limit that makes no sense or can't be kept exactly.
+func Compile(limit Limit, tick time.Duration) (*Program, error) {
+	limit = limit.Canonical()
+	if err := limit.validate(); err != nil {
+		return nil, err
+	}
+	machine, err := newMachine(limit, int64(tick))
+	if err != nil {
+		return nil, err
+	}
+	return &Program{limit: limit, tick: int64(tick), capacity: limit.Capacity(), machine: machine}, nil
+}
+
+func newMachine(l Limit, tick int64) (machine, error) {
+	switch l.Algorithm {
+	case RefillBucket:
+		return newRefillBucket(l, tick)
+	case FixedWindow:
+		return newFixedWindow(l, tick)
+	case QuotaReset:
+		return newQuotaReset(l, tick)
+	case SlidingLog:
+		return newSlidingLog(l, tick)
+	case SlidingWindow:
+		return newSlidingWindow(l, tick)
+	case SlidingBuckets:
+		return newSlidingBuckets(l, tick)
+	case Hybrid:
+		return newHybrid(l, tick)
+	case Exponential:
+		return newExponential(l, tick)
+	}
+	return newLinear(l, tick)
+}
+
+// wholeTicks converts a period for an algorithm whose windows are whole ticks.
+func wholeTicks(l Limit, tick int64) (int64, error) {
+	if int64(l.Period)%tick != 0 {
+		return 0, refuse("period", l.Period, "a whole number of %v in this store", time.Duration(tick))
+	}
+	if int64(l.Period) >= maxSpan/2 {
+		return 0, refuse("period", l.Period, "less than %v", time.Duration(maxSpan/2))
+	}
+	return int64(l.Period) / tick, nil
+}
+
+// Limit returns the limit, in canonical form.
+func (p *Program) Limit() Limit { return p.limit }
+
+// Apply carries out an operation at now. It may change the state in place, and returns the new one: the same if
+// nothing was taken or given back, empty after a reset. The operation's cost must not be negative.
+func (p *Program) Apply(state []int64, op Op, now int64) ([]int64, Result) {
+	var r Result
+	switch op.Kind {
+	case TakeUpTo:
+		state, r = p.takeUpTo(state, op.Cost, now)
+	case Refund:
+		if len(state) > 0 && op.Cost > 0 {
+			state = p.machine.refund(state, op.Cost, now)
+		}
+		state, r.Decision = p.machine.take(state, 0, now)
+	case Reset:
+		state = state[:0]
+		_, r.Decision = p.machine.take(nil, 0, now)
+	default:
+		if state, r.Decision = p.take(state, op.Cost, now); r.Allowed {
+			r.Granted = op.Cost
+		}
+	}
+	r.Decision = p.inTime(r.Decision)
+	return state, r
+}
+
+func (p *Program) take(state []int64, cost, now int64) ([]int64, Decision) {
+	if cost <= p.capacity {
+		return p.machine.take(state, cost, now)
+	}
+	state, d := p.machine.take(state, 0, now)
+	d.Allowed, d.RetryAfter = false, Never
+	return state, d
+}
+
+func (p *Program) takeUpTo(state []int64, cost, now int64) ([]int64, Result) {
+	state, d := p.machine.take(state, 0, now)
+	granted := min(cost, d.Remaining)
+	if cost > 0 {
+		state, d = p.machine.take(state, max(granted, 1), now)
+	}
+	return state, Result{Decision: d, Granted: granted}
+}
+
+// inTime fills in what is the same for every algorithm, and turns ticks into time.
+func (p *Program) inTime(d Decision) Decision {
+	d.Limit = p.capacity
+	if d.RetryAfter != Never {
+		d.RetryAfter *= time.Duration(p.tick)
+	}
+	d.ResetAfter *= time.Duration(p.tick)
+	d.Delay *= time.Duration(p.tick)
+	return d
+}
+
+// Heal repairs a state that is further ahead of now than the limit can have brought it, as it is after an
+// engine's clock stepped back: it becomes full debt, so that no key is blocked for longer than its own
+// reset time. It changes the state in place and says whether it did; the store writes it back, and counts it.
+//
+// Only a store whose clock is the same for all may heal: between clocks that differ, it would mint.
+func (p *Program) Heal(state []int64, now int64) bool {
+	return len(state) > 0 && p.machine.heal(state, now)
+}
+
+// Fresh reports whether the state at now is indistinguishable from that of a key never seen, so that it may
+// be forgotten.
+func (p *Program) Fresh(state []int64, now int64) bool {
+	if len(state) == 0 {
+		return true
+	}
+	_, d := p.machine.take(state, 0, now)
+	return d.ResetAfter <= 0
+}

@@ -1,0 +1,55 @@
+package algorithm
+
+import "time"
+
+// quotaReset counts the units of a window that starts with the first request it admits.
+//
+// State: the window's start, the units used in it.
+type quotaReset struct {
+	count, width int64
+}
+
+func newQuotaReset(l Limit, tick int64) (quotaReset, error) {
+	width, err := wholeTicks(l, tick)
+	return quotaReset{count: l.Count, width: width}, err
+}
+
+func (m quotaReset) take(state []int64, cost, now int64) ([]int64, Decision) {
+	start, used, open := now, int64(0), m.open(state, now)
+	if open {
+		start, used = state[0], state[1]
+	}
+	d := Decision{Allowed: cost <= m.count-used || cost == 0}
+	switch {
+	case !d.Allowed:
+		d.RetryAfter = time.Duration(start + m.width - now)
+	case cost > 0:
+		open, used = true, used+cost
+		state = append(state[:0], start, used)
+	}
+	d.Remaining = m.count - used
+	if open {
+		d.ResetAfter = time.Duration(start + m.width - now)
+	}
+	return state, d
+}
+
+// open reports whether the state's window has not ended.
+func (m quotaReset) open(state []int64, now int64) bool {
+	return len(state) > 0 && state[0]+m.width > now
+}
+
+func (m quotaReset) refund(state []int64, cost, now int64) []int64 {
+	if !m.open(state, now) {
+		return state[:0]
+	}
+	return append(state[:0], state[0], max(0, state[1]-cost))
+}
+
+func (m quotaReset) heal(state []int64, now int64) bool {
+	if state[0] <= now+m.width {
+		return false
+	}
+	state[0], state[1] = now, m.count
+	return true
+}

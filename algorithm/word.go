@@ -1,0 +1,142 @@
+package algorithm
+
+import (
+	"math"
+	"math/bits"
+	"time"
+)
+
+// A Word is a limit of the linear family whose state fits into one int64, for a clock that counts
+// nanoseconds: the theoretical arrival time in sub-nanosecond units since an origin. A store can keep it in one
+// atomic word, and decide with one compare-and-swap; a denial writes nothing.
+//
+// It is [Program] with other units: a test proves the answers equal.
+type Word struct {
+	step     int64 // emission interval, in units
+	depth    int64 // capacity·step
+	unit     int64 // units per nanosecond
+	origin   int64 // nanoseconds since the Unix epoch at which the word is 0
+	capacity int64
+	queue    bool
+}
+
+// wordOrigin is where words of more than one unit per nanosecond count from: 2020-01-01. Four units per
+// nanosecond then reach from 1947 to 2093.
+const wordOrigin = 1577836800 * int64(time.Second)
+
+// maxWordUnit is the largest denominator of an exact word.
+const maxWordUnit = 4
+
+// Word returns the program over one word, if its limit is of the linear family and one word is exact for it.
+func (p *Program) Word() (Word, bool) {
+	m, ok := p.machine.(linear)
+	if !ok || p.tick != 1 || m.unit > maxWordUnit {
+		return Word{}, false
+	}
+	w := Word{step: m.step, unit: m.unit, capacity: p.capacity, queue: m.queue}
+	if m.unit > 1 {
+		w.origin = wordOrigin
+	}
+	return w, w.setDepth()
+}
+
+// SharedUnit is the unit of words whose meaning does not depend on the limit: sixteenths of a nanosecond.
+const SharedUnit = 16
+
+// SharedWord returns the program over a word that means the same for every limit, in units of 1/SharedUnit ns
+// since origin, so that limits may differ between the requests of one key. The emission interval is rounded up to
+// such a unit: the rate is low by at most 6.25 ppm at 100,000/s. The word reaches 18 years from origin.
+func (p *Program) SharedWord(origin int64) (Word, bool) {
+	m, ok := p.machine.(linear)
+	if !ok || p.tick != 1 {
+		return Word{}, false
+	}
+	hi, lo := bits.Mul64(uint64(m.step), SharedUnit)
+	if hi >= uint64(m.unit) {
+		return Word{}, false
+	}
+	whole, rest := bits.Div64(hi, lo, uint64(m.unit))
+	if rest > 0 {
+		whole++
+	}
+	if whole >= maxSpan {
+		return Word{}, false
+	}
+	w := Word{step: int64(whole), unit: SharedUnit, origin: origin, capacity: p.capacity, queue: m.queue}
+	return w, w.setDepth()
+}
+
+func (w *Word) setDepth() bool {
+	if w.capacity > maxSpan/w.step {
+		return false
+	}
+	w.depth = w.capacity * w.step
+	return true
+}
+
+// Units returns a time in the word's units since its origin; ok is false for a time out of its reach.
+func (w *Word) Units(now int64) (units int64, ok bool) {
+	if w.unit == 1 {
+		return now, true
+	}
+	ns := now - w.origin
+	if reach := (math.MaxInt64 - maxSpan) / w.unit; ns > reach || ns < -reach {
+		return 0, false
+	}
+	return ns * w.unit, true
+}
+
+// Unit returns how many units make a nanosecond. Words of equal unit and origin mean the same.
+func (w *Word) Unit() int64 { return w.unit }
+
+// Take is the transition: it returns the next word, the same unless units were taken. now is in units; a word
+// of at most now stands for a key never seen. cost must not be negative.
+func (w *Word) Take(word, cost, now int64) (next int64, d Decision) {
+	debt := int64(0)
+	if word > now {
+		if debt = word - now; debt < 0 {
+			debt = math.MaxInt64
+		}
+	}
+	d.Limit = w.capacity
+	switch {
+	case cost > w.capacity:
+		d.RetryAfter = Never
+	case cost > 0 && debt > w.depth-cost*w.step:
+		d.RetryAfter = w.nanoseconds(debt - (w.depth - cost*w.step))
+	default:
+		d.Allowed = true
+		if w.queue && cost > 0 {
+			d.Delay = w.nanoseconds(debt)
+		}
+		if cost > 0 {
+			debt += cost * w.step
+			word = now + debt
+		}
+	}
+	if debt < w.depth {
+		d.Remaining = (w.depth - debt) / w.step
+	}
+	d.ResetAfter = w.nanoseconds(debt)
+	return word, d
+}
+
+// Refund is the transition that gives back up to cost units.
+func (w *Word) Refund(word, cost, now int64) int64 {
+	if word <= now {
+		return word
+	}
+	return max(now, word-min(cost, w.capacity)*w.step)
+}
+
+// nanoseconds rounds up.
+func (w *Word) nanoseconds(units int64) time.Duration {
+	if w.unit == 1 {
+		return time.Duration(units)
+	}
+	whole := units / w.unit
+	if units%w.unit > 0 {
+		whole++
+	}
+	return time.Duration(whole)
+}

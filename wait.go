@@ -1,0 +1,3 @@
+package weir
+
+type lines struct{}

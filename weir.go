@@ -1,0 +1,232 @@
+package weir
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/memory"
+)
+
+// A Limit says: at most Count units per Period, under an Algorithm. See [ParseLimit] for its text form.
+type Limit = algorithm.Limit
+
+// An Algorithm is a rate-limiting algorithm, by the name that the limit text uses.
+type Algorithm = algorithm.Algorithm
+
+// The algorithms; docs/algorithms.md compares them.
+const (
+	TokenBucket    = algorithm.TokenBucket
+	GCRA           = algorithm.GCRA
+	LeakyBucket    = algorithm.LeakyBucket
+	LeakyQueue     = algorithm.LeakyQueue
+	Cooldown       = algorithm.Cooldown
+	MinInterval    = algorithm.MinInterval
+	RefillBucket   = algorithm.RefillBucket
+	FixedWindow    = algorithm.FixedWindow
+	QuotaReset     = algorithm.QuotaReset
+	SlidingLog     = algorithm.SlidingLog
+	SlidingWindow  = algorithm.SlidingWindow
+	SlidingBuckets = algorithm.SlidingBuckets
+	Hybrid         = algorithm.Hybrid
+	Exponential    = algorithm.Exponential
+)
+
+// A Decision is the answer to one request. A denial is a Decision; an error means that none could be made.
+type Decision = algorithm.Decision
+
+// A LimitError says which field of a limit makes no sense, what it was, and what would be accepted.
+type LimitError = algorithm.LimitError
+
+// A Request is one request of a batch: a key and what it costs.
+type Request = store.KeyCost
+
+// Never is the RetryAfter of a request that can never pass, because it costs more than the limit's capacity.
+const Never = algorithm.Never
+
+// ErrTime is the error for a time that is too far from 1970 to be kept in nanoseconds.
+var ErrTime = store.ErrTime
+
+// ParseLimit reads the limit text:
+//
+//	[algorithm] count/period [burst=n] [queue=n] [cells=n] [strict]
+//
+// as in "100/1m" (a token bucket), "gcra 10/1s burst=20" or "sliding-buckets 100/1m cells=60". The period is a Go
+// duration; a bare unit stands for one of it ("10/s"). Limit.String writes the text back.
+func ParseLimit(text string) (Limit, error) { return algorithm.ParseLimit(text) }
+
+// MustParseLimit is ParseLimit for a text known to be right; it panics on any other.
+func MustParseLimit(text string) Limit { return algorithm.MustParseLimit(text) }
+
+// A CostError reports a negative cost. Only Refund gives units back.
+type CostError struct{ Cost int64 }
+
+// Error implements error.
+func (e *CostError) Error() string {
+	return fmt.Sprintf("weir: cost is %d; accepted: 0 (a peek) or more; Refund gives units back", e.Cost)
+}
+
+// A Limiter enforces one limit on any number of keys. It may be used by many goroutines at once.
+//
+// Each method whose name ends in At takes the time as an argument; the one without adds the time of the
+// limiter's clock, which is the store's own unless WithClock says otherwise. A key's operations should all come
+// from one clock. Time that steps back may deny a key for longer; it never admits more.
+type Limiter struct {
+	limit   Limit
+	binding store.Binding
+	now     func() time.Time // nil: the store's own clock
+	lines   lines
+}
+
+type options struct {
+	store store.Store
+	now   func() time.Time
+	name  string
+}
+
+// An Option changes what New builds.
+type Option func(*options)
+
+// WithStore keeps the limiter's state in s. The default is a store in memory of its own.
+func WithStore(s store.Store) Option { return func(o *options) { o.store = s } }
+
+// WithClock takes the time from now instead of the store's clock. With a store that several processes share,
+// their clocks must then agree.
+func WithClock(now func() time.Time) Option { return func(o *options) { o.now = now } }
+
+// WithName keeps the limiter's state apart from that of other limiters of equal limit on the same store.
+func WithName(name string) Option { return func(o *options) { o.name = name } }
+
+// New returns a limiter. It refuses a limit that makes no sense with a *LimitError.
+func New(limit Limit, opts ...Option) (*Limiter, error) {
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	if o.store == nil {
+		o.store = memory.New(memory.Options{})
+	}
+	binding, err := o.store.Bind(store.Spec{Limit: limit, Name: o.name})
+	if err != nil {
+		return nil, err
+	}
+	return &Limiter{limit: limit.Canonical(), binding: binding, now: o.now}, nil
+}
+
+// Limit returns the limit, in canonical form.
+func (l *Limiter) Limit() Limit { return l.limit }
+
+// Take asks to pass at the cost, now. It takes the whole cost, or nothing.
+func (l *Limiter) Take(ctx context.Context, key string, cost int64) (Decision, error) {
+	r, err := l.do(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost})
+	return r.Decision, err
+}
+
+// TakeAt is Take at a time.
+func (l *Limiter) TakeAt(ctx context.Context, key string, cost int64, now time.Time) (Decision, error) {
+	r, err := l.doAt(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, now)
+	return r.Decision, err
+}
+
+// Peek returns what stands for the key, now, and changes nothing. It is a Take of cost 0.
+func (l *Limiter) Peek(ctx context.Context, key string) (Decision, error) {
+	return l.Take(ctx, key, 0)
+}
+
+// PeekAt is Peek at a time.
+func (l *Limiter) PeekAt(ctx context.Context, key string, now time.Time) (Decision, error) {
+	return l.TakeAt(ctx, key, 0, now)
+}
+
+// TakeUpTo takes as much of the cost as there is room for, now, and returns how much that was. When there is
+// room for none it is denied as a Take of 1 would be.
+func (l *Limiter) TakeUpTo(ctx context.Context, key string, cost int64) (granted int64, d Decision, err error) {
+	r, err := l.do(ctx, key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: cost})
+	return r.Granted, r.Decision, err
+}
+
+// TakeUpToAt is TakeUpTo at a time.
+func (l *Limiter) TakeUpToAt(ctx context.Context, key string, cost int64, now time.Time) (granted int64, d Decision, err error) {
+	r, err := l.doAt(ctx, key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: cost}, now)
+	return r.Granted, r.Decision, err
+}
+
+// Refund gives back units that were taken and not used, newest first, at most to the full capacity. The decision
+// is what stands afterwards.
+func (l *Limiter) Refund(ctx context.Context, key string, cost int64) (Decision, error) {
+	r, err := l.do(ctx, key, algorithm.Op{Kind: algorithm.Refund, Cost: cost})
+	return r.Decision, err
+}
+
+// RefundAt is Refund at a time.
+func (l *Limiter) RefundAt(ctx context.Context, key string, cost int64, now time.Time) (Decision, error) {
+	r, err := l.doAt(ctx, key, algorithm.Op{Kind: algorithm.Refund, Cost: cost}, now)
+	return r.Decision, err
+}
+
+// Reset forgets the key: its next request finds a fresh one.
+func (l *Limiter) Reset(ctx context.Context, key string) error {
+	_, err := l.do(ctx, key, algorithm.Op{Kind: algorithm.Reset})
+	return err
+}
+
+func (l *Limiter) do(ctx context.Context, key string, op algorithm.Op) (algorithm.Result, error) {
+	if l.now != nil {
+		return l.doAt(ctx, key, op, l.now())
+	}
+	if op.Cost < 0 {
+		return algorithm.Result{}, &CostError{op.Cost}
+	}
+	return l.binding.Do(ctx, key, op, store.OwnClock)
+}
+
+func (l *Limiter) doAt(ctx context.Context, key string, op algorithm.Op, now time.Time) (algorithm.Result, error) {
+	at, ok := store.Nanoseconds(now)
+	switch {
+	case op.Cost < 0:
+		return algorithm.Result{}, &CostError{op.Cost}
+	case !ok:
+		return algorithm.Result{}, ErrTime
+	}
+	return l.binding.Do(ctx, key, op, at)
+}
+
+// TakeMany decides many requests, now, and appends a decision for each to decisions, in their order. In
+// memory this is faster than one by one, because it waits for the memory of many keys at once. Each request
+// is all or nothing; the batch is not.
+func (l *Limiter) TakeMany(ctx context.Context, requests []Request, decisions []Decision) ([]Decision, error) {
+	if l.now != nil {
+		return l.TakeManyAt(ctx, requests, l.now(), decisions)
+	}
+	return l.takeMany(ctx, requests, store.OwnClock, decisions)
+}
+
+// TakeManyAt is TakeMany at a time.
+func (l *Limiter) TakeManyAt(ctx context.Context, requests []Request, now time.Time, decisions []Decision) ([]Decision, error) {
+	at, ok := store.Nanoseconds(now)
+	if !ok {
+		return decisions, ErrTime
+	}
+	return l.takeMany(ctx, requests, at, decisions)
+}
+
+func (l *Limiter) takeMany(ctx context.Context, requests []Request, now int64, decisions []Decision) ([]Decision, error) {
+	for _, r := range requests {
+		if r.Cost < 0 {
+			return decisions, &CostError{r.Cost}
+		}
+	}
+	if b, ok := l.binding.(store.Batcher); ok {
+		return b.TakeMany(ctx, requests, now, decisions)
+	}
+	for _, r := range requests {
+		result, err := l.binding.Do(ctx, r.Key, algorithm.Op{Cost: r.Cost}, now)
+		if err != nil {
+			return decisions, err
+		}
+		decisions = append(decisions, result.Decision)
+	}
+	return decisions, nil
+}
