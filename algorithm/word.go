@@ -86,6 +86,27 @@ func (w *Word) Units(now int64) (units int64, ok bool) {
 	return ns * w.unit, true
 }
 
+// Time returns the first nanosecond since the Unix epoch that is not before a time in units.
+func (w *Word) Time(units int64) int64 {
+	if w.unit == 1 {
+		return units
+	}
+	ns := floorDiv(units, w.unit)
+	if ns*w.unit < units {
+		ns++
+	}
+	return ns + w.origin
+}
+
+// State returns the state of the limit's [Program] that says the same as a word of [Program.Word].
+func (w *Word) State(word int64) []int64 {
+	if w.unit == 1 {
+		return []int64{word}
+	}
+	ns := floorDiv(word, w.unit)
+	return []int64{ns + w.origin, word - ns*w.unit}
+}
+
 // Unit returns how many units make a nanosecond. Words of equal unit and origin mean the same.
 func (w *Word) Unit() int64 { return w.unit }
 
@@ -121,12 +142,31 @@ func (w *Word) Take(word, cost, now int64) (next int64, d Decision) {
 	return word, d
 }
 
-// Refund is the transition that gives back up to cost units.
-func (w *Word) Refund(word, cost, now int64) int64 {
-	if word <= now {
-		return word
+// Apply is the transition for any operation. A Reset returns now, which stands for a key never seen.
+func (w *Word) Apply(word int64, op Op, now int64) (next int64, r Result) {
+	cost := op.Cost
+	switch op.Kind {
+	case TakeUpTo:
+		_, d := w.Take(word, 0, now)
+		r.Granted = min(cost, d.Remaining)
+		if cost > 0 {
+			cost = max(r.Granted, 1)
+		}
+		next, r.Decision = w.Take(word, cost, now)
+		return next, r
+	case Refund:
+		if cost > 0 && word > now {
+			word = max(now, word-min(cost, w.capacity)*w.step)
+		}
+		cost = 0
+	case Reset:
+		word, cost = now, 0
 	}
-	return max(now, word-min(cost, w.capacity)*w.step)
+	next, r.Decision = w.Take(word, cost, now)
+	if r.Allowed {
+		r.Granted = cost
+	}
+	return next, r
 }
 
 // nanoseconds rounds up.

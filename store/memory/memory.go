@@ -1,55 +1,204 @@
-// Package memory keeps state in the memory of the process.
 package memory
 
 import (
-	"context"
+	"hash/maphash"
+	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
 )
 
-// Options for New.
+// DefaultMaxKeys is how many keys a store holds that is not told. They take up to a gigabyte.
+const DefaultMaxKeys = 1 << 24
+
+// An Overflow says what happens to a key that is new while the store holds MaxKeys others, all of them live.
+type Overflow uint8
+
+const (
+	// Deny denies it. RetryAfter is then the time until one of the live keys that were looked at is fresh.
+	Deny Overflow = iota
+	// Share lets all such keys of a limit share one budget, of the limit's own parameters.
+	Share
+)
+
+// Options for New. The zero value is good for most programs.
 type Options struct {
+	// MaxKeys is how many keys the store holds at most; 0 means DefaultMaxKeys. What is forgotten to stay below it are
+	// only keys that can't be told from new ones.
 	MaxKeys int
+	// Overflow is for new keys when all MaxKeys are live.
+	Overflow Overflow
+	// ClockResolution, if positive, reads the time from a variable that a goroutine sets this often, instead of
+	// from the operating system at each decision. The time then lags by up to the resolution, plus what
+	// the scheduler adds: a key that is due may wait that much longer, and a window that is seen from outside may
+	// hold what is admitted in a window longer by that. Accepted: 10µs to 1s; anything else is brought there. Close ends it.
+	ClockResolution time.Duration
 }
 
-// Store is a store in memory.
+// Stats are counts of a store.
+type Stats struct {
+	Keys       int64 // held now; some of them may be fresh again and not yet forgotten
+	Reclaimed  int64 // keys forgotten because they were fresh again
+	Overflowed int64 // operations on new keys while all MaxKeys were live
+}
+
+// Store is a [store.Store] in memory. Make one with New.
 type Store struct {
+	clock    clock
+	seeds    [2]maphash.Seed
+	maxKeys  int64
+	overflow Overflow
+
+	keys, reclaimed, overflowed atomic.Int64
+
 	mu     sync.Mutex
-	states map[string][]int64
+	words  map[int64]*table // by the words' units per nanosecond
+	states *stateTable      // for limits whose state is more than one word
+	tables atomic.Pointer[[]reclaimer]
 }
 
-// New returns a store.
-func New(Options) *Store { return &Store{states: map[string][]int64{}} }
-
-type binding struct {
-	s *Store
-	p *algorithm.Program
-	n string
+// A reclaimer forgets keys that are fresh again.
+type reclaimer interface {
+	// reclaim looks through a part of the table, another one with each call. It returns how many keys it forgot, and the
+	// earliest time at which one of the others that it saw may be fresh.
+	reclaim(now int64) (freed int, next int64)
 }
 
-// Bind implements store.Store.
+// New returns an empty store.
+func New(o Options) *Store {
+	s := &Store{
+		clock:    newClock(o.ClockResolution),
+		seeds:    [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		maxKeys:  int64(o.MaxKeys),
+		overflow: o.Overflow,
+		words:    map[int64]*table{},
+	}
+	if s.maxKeys <= 0 {
+		s.maxKeys = DefaultMaxKeys
+	}
+	s.tables.Store(&[]reclaimer{})
+	return s
+}
+
+// Close ends the store's clock, if it has one of its own. A closed store must not be used.
+func (s *Store) Close() error {
+	s.clock.close()
+	return nil
+}
+
+// Stats returns counts.
+func (s *Store) Stats() Stats {
+	return Stats{Keys: s.keys.Load(), Reclaimed: s.reclaimed.Load(), Overflowed: s.overflowed.Load()}
+}
+
+// Bind implements [store.Store]. Every limit that makes sense is kept exactly.
 func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
-	p, err := algorithm.Compile(spec.Limit, time.Nanosecond)
+	program, err := algorithm.Compile(spec.Limit, time.Nanosecond)
 	if err != nil {
 		return nil, err
 	}
-	n := spec.Name + "\x00" + p.Limit().String() + "\x00"
+	owner := spec.Name + "\x00" + program.Limit().String()
+	word, oneWord := program.Word()
 	if spec.TimeDebt {
-		n = spec.Name + "\x00"
+		owner = spec.Name + "\x00"
+		if word, oneWord = program.SharedWord(s.clock.start); !oneWord {
+			return nil, &algorithm.LimitError{
+				Field: "limit", Value: program.Limit().String(),
+				Accept: "one of the linear family that refills within 4 years, when limits share a state",
+			}
+		}
 	}
-	return &binding{s, p, n}, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pad := s.fingerprint(owner, fingerprint{})
+	if oneWord {
+		return &wordBinding{store: s, table: s.table(word), program: program, word: word, pad: pad}, nil
+	}
+	if s.states == nil {
+		s.states = newStateTable(s)
+		s.addTable(s.states)
+	}
+	return &stateBinding{store: s, table: s.states, program: program, pad: pad}, nil
 }
 
-func (b *binding) Do(_ context.Context, key string, op algorithm.Op, now int64) (algorithm.Result, error) {
-	if now == store.OwnClock {
-		now = time.Now().UnixNano()
+func (s *Store) table(word algorithm.Word) *table {
+	t := s.words[word.Unit()]
+	if t == nil {
+		t = newTable(s, word)
+		s.words[word.Unit()] = t
+		s.addTable(t)
 	}
-	b.s.mu.Lock()
-	defer b.s.mu.Unlock()
-	state, r := b.p.Apply(b.s.states[b.n+key], op, now)
-	b.s.states[b.n+key] = state
-	return r, nil
+	return t
+}
+
+func (s *Store) addTable(r reclaimer) {
+	tables := append([]reclaimer{r}, *s.tables.Load()...)
+	s.tables.Store(&tables)
+}
+
+// now returns the time to use for an operation that was given one.
+func (s *Store) now(given int64) int64 {
+	if given == store.OwnClock {
+		return s.clock.now()
+	}
+	return given
+}
+
+// reserve counts a key that is about to be added. When the store is full it first looks through a part of each
+// table for keys to forget; if it finds none, it returns the earliest time at which one of those may be fresh.
+func (s *Store) reserve(now int64) (ok bool, next int64) {
+	for {
+		n := s.keys.Load()
+		if n < s.maxKeys {
+			if s.keys.CompareAndSwap(n, n+1) {
+				return true, 0
+			}
+			continue
+		}
+		freed := 0
+		next = math.MaxInt64
+		for _, t := range *s.tables.Load() {
+			f, at := t.reclaim(now)
+			freed, next = freed+f, min(next, at)
+		}
+		if freed == 0 {
+			return false, next
+		}
+	}
+}
+
+// forget counts keys that were taken out of a table.
+func (s *Store) forget(keys int) {
+	s.keys.Add(-int64(keys))
+	s.reclaimed.Add(int64(keys))
+}
+
+// A fingerprint stands for a key, under a limit: 128 bits with seeds of this store. Among 10^9 keys the chance
+// that any two meet is 2^59/2^128, about 10^-21.
+type fingerprint struct{ hi, lo uint64 }
+
+func (s *Store) fingerprint(key string, pad fingerprint) fingerprint {
+	return fingerprint{
+		hi: maphash.String(s.seeds[0], key) ^ pad.hi,
+		lo: maphash.String(s.seeds[1], key) ^ pad.lo,
+	}
+}
+
+// full reports whether a new key would have to wait for another to be forgotten.
+func (s *Store) full() bool { return s.keys.Load() >= s.maxKeys }
+
+// denyFull is the answer for a new key that finds the store full, where one of the others may be fresh at next.
+func denyFull(op algorithm.Op, p *algorithm.Program, now, next int64) algorithm.Result {
+	d := algorithm.Decision{Allowed: op.Cost == 0, Limit: p.Limit().Capacity()}
+	switch {
+	case d.Allowed:
+	case next > now && next < math.MaxInt64:
+		d.RetryAfter = time.Duration(next - now)
+	default: // nothing is known: look again soon
+		d.RetryAfter = time.Millisecond
+	}
+	return algorithm.Result{Decision: d}
 }

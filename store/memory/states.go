@@ -1,0 +1,222 @@
+package memory
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+)
+
+const (
+	stateShards = 64 // a power of two
+	shortState  = 3  // words of a state that are kept in the entry
+	// sweptWithAdd is how many entries are looked at when one is added, so that what is forgotten keeps up with
+	// what is added.
+	sweptWithAdd = 4
+	// sweptWhenFull is how many are looked at when the store is full.
+	sweptWhenFull = 1024
+)
+
+// A stateTable maps fingerprints to states of any number of words, with a short lock for each of its shards.
+type stateTable struct {
+	store  *Store
+	shards [stateShards]stateShard
+	cursor atomic.Uint64
+}
+
+type stateShard struct {
+	mu      sync.Mutex
+	index   map[fingerprint]*entry
+	entries []*entry
+	cursor  int   // of the entry that is looked at next
+	swept   int64 // the latest time at which a key was forgotten
+	_       [64]byte
+}
+
+type entry struct {
+	fp      fingerprint
+	at      int     // in entries
+	state   []int64 // may be short
+	expires int64   // the time from which the state can't be told from that of a new key
+	short   [shortState]int64
+}
+
+func newStateTable(s *Store) *stateTable {
+	t := &stateTable{store: s}
+	for i := range t.shards {
+		t.shards[i].index = map[fingerprint]*entry{}
+		t.shards[i].swept = math.MinInt64
+	}
+	return t
+}
+
+func (t *stateTable) shard(fp fingerprint) *stateShard { return &t.shards[fp.hi%stateShards] }
+
+func (h *stateShard) add(fp fingerprint) *entry {
+	e := &entry{fp: fp, at: len(h.entries)}
+	e.state = e.short[:0]
+	h.index[fp] = e
+	h.entries = append(h.entries, e)
+	return e
+}
+
+func (h *stateShard) remove(e *entry) {
+	last := len(h.entries) - 1
+	h.entries[e.at] = h.entries[last]
+	h.entries[e.at].at = e.at
+	h.entries[last] = nil
+	h.entries = h.entries[:last]
+	delete(h.index, e.fp)
+}
+
+// sweep looks at some entries, others with each call, and forgets those that are fresh. The caller holds the mutex.
+func (h *stateShard) sweep(most int, now int64) (freed int, next int64) {
+	next = math.MaxInt64
+	for range min(most, len(h.entries)) {
+		h.cursor++
+		if h.cursor >= len(h.entries) {
+			h.cursor = 0
+		}
+		e := h.entries[h.cursor]
+		if e.expires > now {
+			next = min(next, e.expires)
+			continue
+		}
+		h.swept = max(h.swept, now)
+		h.remove(e)
+		if freed++; len(h.entries) == 0 {
+			break
+		}
+	}
+	return freed, next
+}
+
+// reclaim implements reclaimer.
+func (t *stateTable) reclaim(now int64) (freed int, next int64) {
+	next = math.MaxInt64
+	for range stateShards {
+		h := &t.shards[t.cursor.Add(1)%stateShards]
+		h.mu.Lock()
+		f, at := h.sweep(sweptWhenFull/stateShards, now)
+		h.mu.Unlock()
+		freed, next = freed+f, min(next, at)
+	}
+	t.store.forget(freed)
+	return freed, next
+}
+
+// stateBinding is a limit whose state is more than one word.
+type stateBinding struct {
+	store   *Store
+	table   *stateTable
+	program *algorithm.Program
+	pad     fingerprint
+
+	mu       sync.Mutex
+	overflow []int64 // the state that keys without an entry share
+}
+
+// Do implements [store.Binding].
+func (b *stateBinding) Do(_ context.Context, key string, op algorithm.Op, given int64) (algorithm.Result, error) {
+	fp := b.store.fingerprint(key, b.pad)
+	now := b.store.now(given)
+	r, added := b.do(fp, op, given, now, false)
+	if added != missing {
+		return r, nil
+	}
+	reserved, next := b.store.reserve(now)
+	r, added = b.do(fp, op, given, now, reserved)
+	switch {
+	case added == missing:
+		b.store.overflowed.Add(1)
+		return b.doOverflow(op, now, next), nil
+	case added == kept && reserved:
+		b.store.keys.Add(-1)
+	}
+	return r, nil
+}
+
+// do carries out an operation under the lock of the key's shard. A key that is not in the table is added only if
+// mayAdd.
+func (b *stateBinding) do(fp fingerprint, op algorithm.Op, given, now int64, mayAdd bool) (algorithm.Result, outcome) {
+	h := b.table.shard(fp)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if given == store.OwnClock { // under the lock, so that no key was forgotten at a later time than this
+		now = b.store.clock.now()
+	}
+	e := h.index[fp]
+	if e != nil {
+		var r algorithm.Result
+		e.state, r = b.program.Apply(e.state, op, now)
+		b.settle(h, e, now, r)
+		return r, kept
+	}
+	if !b.writes(op, now) {
+		_, r := b.program.Apply(nil, op, now)
+		if op.Kind == algorithm.Take && op.Cost == 0 && b.store.full() {
+			r = b.doOverflow(op, now, math.MaxInt64)
+		}
+		return r, kept
+	}
+	if !mayAdd {
+		return algorithm.Result{}, missing
+	}
+	freed, _ := h.sweep(sweptWithAdd, now)
+	b.store.forget(freed)
+	e = h.add(fp)
+	// Time that steps back does not make a key new that was forgotten later than that.
+	state, r := b.program.Apply(e.state, op, max(now, h.swept))
+	e.state = state
+	b.settle(h, e, max(now, h.swept), r)
+	return r, added
+}
+
+// writes reports whether an operation on a fresh key changes it.
+func (b *stateBinding) writes(op algorithm.Op, now int64) bool {
+	if op.Cost == 0 || op.Kind == algorithm.Refund || op.Kind == algorithm.Reset {
+		return false
+	}
+	return op.Kind == algorithm.TakeUpTo || op.Cost <= b.program.Limit().Capacity()
+}
+
+// settle records when the entry can be forgotten, or forgets it.
+func (b *stateBinding) settle(h *stateShard, e *entry, now int64, r algorithm.Result) {
+	if len(e.state) == 0 {
+		h.remove(e)
+		b.store.keys.Add(-1)
+		return
+	}
+	e.expires = now + int64(r.ResetAfter)
+}
+
+// doOverflow decides for a key that finds the store full.
+func (b *stateBinding) doOverflow(op algorithm.Op, now, next int64) (r algorithm.Result) {
+	if b.store.overflow == Deny {
+		return denyFull(op, b.program, now, next)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.overflow, r = b.program.Apply(b.overflow, op, now)
+	return r
+}
+
+// Program implements [store.Inspector].
+func (b *stateBinding) Program() *algorithm.Program { return b.program }
+
+// Inspect implements [store.Inspector].
+func (b *stateBinding) Inspect(_ context.Context, key string, given int64) (state []int64, at int64, err error) {
+	at = b.store.now(given)
+	fp := b.store.fingerprint(key, b.pad)
+	h := b.table.shard(fp)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if e := h.index[fp]; e != nil {
+		state = slices.Clone(e.state)
+	}
+	return state, at, nil
+}

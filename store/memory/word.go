@@ -1,0 +1,129 @@
+package memory
+
+import (
+	"context"
+	"math"
+	"sync/atomic"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+)
+
+// wordBinding is a limit whose state is one word.
+type wordBinding struct {
+	store   *Store
+	table   *table
+	word    algorithm.Word
+	pad     fingerprint
+	program *algorithm.Program
+
+	_        [64]byte     // what is above is read at each decision; what is below is written
+	overflow atomic.Int64 // the word that keys without a slot share
+}
+
+// Do implements [store.Binding].
+func (b *wordBinding) Do(_ context.Context, key string, op algorithm.Op, given int64) (algorithm.Result, error) {
+	now, ok := b.word.Units(b.store.now(given))
+	if !ok {
+		return algorithm.Result{}, store.ErrTime
+	}
+	fp := b.store.fingerprint(key, b.pad)
+	if op.Kind == algorithm.Take {
+		if s, found := b.table.segment(fp).probe(fp); found {
+			if d, ok := b.take(s, op.Cost, now); ok {
+				return result(d, op.Cost), nil
+			}
+		}
+	}
+	return b.update(fp, op, now, given == store.OwnClock), nil
+}
+
+// take decides with a swap of the slot's word, or with no write at all. It returns false if the slot
+// no longer holds the key's word.
+func (b *wordBinding) take(s *slot, cost, now int64) (algorithm.Decision, bool) {
+	for {
+		word := s.word.Load()
+		if word <= free {
+			return algorithm.Decision{}, false
+		}
+		next, d := b.word.Take(word, cost, now)
+		if next == word || s.word.CompareAndSwap(word, next) {
+			return d, true
+		}
+	}
+}
+
+func result(d algorithm.Decision, cost int64) algorithm.Result {
+	if !d.Allowed {
+		cost = 0
+	}
+	return algorithm.Result{Decision: d, Granted: cost}
+}
+
+// update carries out an operation on a key that has no slot, or that is not a Take.
+func (b *wordBinding) update(fp fingerprint, op algorithm.Op, now int64, ownClock bool) algorithm.Result {
+	var r algorithm.Result
+	step := func(word int64) (next int64) {
+		if ownClock { // under the lock, so that no key was forgotten at a later time than this
+			now, _ = b.word.Units(b.store.clock.now())
+		}
+		if next, r = b.word.Apply(word, op, now); op.Kind == algorithm.Reset {
+			next = free
+		}
+		return next
+	}
+	switch b.table.update(fp, now, false, step) {
+	case kept:
+		return r
+	case absent:
+		if op.Kind == algorithm.Take && op.Cost == 0 && b.store.full() {
+			return b.doOverflow(op, now, math.MaxInt64)
+		}
+		return r
+	}
+	reserved, next := b.store.reserve(b.word.Time(now))
+	switch b.table.update(fp, now, reserved, step) {
+	case kept, absent:
+		if reserved {
+			b.store.keys.Add(-1)
+		}
+	case missing:
+		b.store.overflowed.Add(1)
+		return b.doOverflow(op, now, next)
+	}
+	return r
+}
+
+// doOverflow decides for a key that finds the store full.
+func (b *wordBinding) doOverflow(op algorithm.Op, now, next int64) algorithm.Result {
+	if b.store.overflow == Deny {
+		return denyFull(op, b.program, b.word.Time(now), next)
+	}
+	for {
+		word := b.overflow.Load()
+		next, r := b.word.Apply(word, op, now)
+		if next == word || b.overflow.CompareAndSwap(word, next) {
+			return r
+		}
+	}
+}
+
+// Program implements [store.Inspector].
+func (b *wordBinding) Program() *algorithm.Program { return b.program }
+
+// Inspect implements [store.Inspector].
+func (b *wordBinding) Inspect(_ context.Context, key string, given int64) (state []int64, at int64, err error) {
+	at = b.store.now(given)
+	fp := b.store.fingerprint(key, b.pad)
+	word := int64(math.MinInt64)
+	b.table.update(fp, 0, false, func(w int64) int64 {
+		word = w
+		return w
+	})
+	if now, ok := b.word.Units(at); !ok {
+		return nil, at, store.ErrTime
+	} else if word > now {
+		state = b.word.State(word)
+	}
+	return state, at, nil
+}
