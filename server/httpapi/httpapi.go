@@ -1,0 +1,107 @@
+// Package httpapi serves weir's decisions over HTTP, as JSON: decode, decide, encode, nothing else.
+//
+// openapi.yaml describes it; the server hands that file out at /openapi.yaml. A denial is an answer like any other
+// (status 200, "allowed": false). Everything else that goes wrong is a problem document of RFC 9457.
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weirlimit/weir"
+)
+
+// Bounds on what one client can make the server hold or wait for.
+const (
+	// MaxBody is the largest request body, in bytes.
+	MaxBody = 64 << 10
+	// MaxHeader is the largest request header, in bytes.
+	MaxHeader = 16 << 10
+	// DefaultMaxConnections is the number of connections that are served at once, unless Options says otherwise.
+	DefaultMaxConnections = 10_000
+
+	headerTimeout = 5 * time.Second
+	readTimeout   = 10 * time.Second
+	writeTimeout  = 30 * time.Second
+	idleTimeout   = 2 * time.Minute
+)
+
+// Limiters finds the limiter that enforces a limit text. It may be used by many goroutines at once. For a text that
+// makes no sense it returns a *weir.LimitError, whose text clients are shown; of any other error they only
+// learn that there was one.
+type Limiters interface {
+	Get(text []byte) (*weir.Limiter, error)
+}
+
+// Options for New.
+type Options struct {
+	// Limiters decides. Required.
+	Limiters Limiters
+	// TrustClientTime lets a request say its own time, as "at_us".
+	TrustClientTime bool
+	// MaxConnections is the number of connections served at once; more are closed as they come.
+	// 0 means DefaultMaxConnections.
+	MaxConnections int
+	// Gatherer is what /metrics shows. Nil: nothing.
+	Gatherer prometheus.Gatherer
+	// Log is told of failures that clients are not shown. Nil: slog.Default().
+	Log *slog.Logger
+}
+
+// A Server answers HTTP requests. It is an http.Handler too, for a listener of somebody else's.
+type Server struct {
+	opts     Options
+	routes   map[string]route
+	counts   counts
+	http     *http.Server
+	failures gate
+}
+
+// New returns a server; Serve starts it.
+func New(opts Options) *Server {
+	if opts.MaxConnections <= 0 {
+		opts.MaxConnections = DefaultMaxConnections
+	}
+	if opts.Gatherer == nil {
+		opts.Gatherer = prometheus.NewRegistry()
+	}
+	if opts.Log == nil {
+		opts.Log = slog.Default()
+	}
+	s := &Server{opts: opts}
+	s.routes = s.newRoutes()
+	s.http = &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    MaxHeader,
+		ErrorLog:          slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug),
+	}
+	return s
+}
+
+// Serve answers the connections that come to l, until Shutdown, which makes it return nil, or until l fails.
+func (s *Server) Serve(l net.Listener) error {
+	err := s.http.Serve(&boundedListener{Listener: l, most: int64(s.opts.MaxConnections), counts: &s.counts})
+	if err == http.ErrServerClosed {
+		return nil
+	}
+	return err
+}
+
+// Shutdown stops accepting, lets the requests in flight finish until ctx ends, then closes what is left.
+// It returns the context's error if something was left.
+func (s *Server) Shutdown(ctx context.Context) error {
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		_ = s.http.Close()
+	}
+	return err
+}

@@ -1,0 +1,112 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/weirlimit/weir"
+)
+
+// An operation is what a POST under /v1/ asks for.
+type operation struct {
+	name  string
+	costs bool // takes a "cost"
+	run   func(context.Context, *weir.Limiter, request) (weir.Decision, error)
+}
+
+var (
+	take   = operation{"take", true, runTake}
+	peek   = operation{"peek", false, runPeek}
+	refund = operation{"refund", true, runRefund}
+	reset  = operation{"reset", false, runReset}
+
+	operations = []operation{take, peek, refund, reset}
+)
+
+func (op operation) fields() string {
+	if op.costs {
+		return "key, limit, cost, at_us"
+	}
+	return "key, limit, at_us"
+}
+
+func runTake(ctx context.Context, l *weir.Limiter, q request) (weir.Decision, error) {
+	if q.timed {
+		return l.TakeAt(ctx, q.key, q.cost, q.at)
+	}
+	return l.Take(ctx, q.key, q.cost)
+}
+
+func runPeek(ctx context.Context, l *weir.Limiter, q request) (weir.Decision, error) {
+	if q.timed {
+		return l.PeekAt(ctx, q.key, q.at)
+	}
+	return l.Peek(ctx, q.key)
+}
+
+func runRefund(ctx context.Context, l *weir.Limiter, q request) (weir.Decision, error) {
+	if q.timed {
+		return l.RefundAt(ctx, q.key, q.cost, q.at)
+	}
+	return l.Refund(ctx, q.key, q.cost)
+}
+
+// runReset answers with what stands afterwards, which includes what others took in between.
+func runReset(ctx context.Context, l *weir.Limiter, q request) (weir.Decision, error) {
+	if err := l.Reset(ctx, q.key); err != nil {
+		return weir.Decision{}, err
+	}
+	return runPeek(ctx, l, q)
+}
+
+// operate reads a request, has it decided, and answers.
+func (s *Server) operate(w http.ResponseWriter, r *http.Request, op operation) *Problem {
+	b := bodies.Get().(*bytes.Buffer)
+	defer bodies.Put(b)
+	b.Reset()
+	if p := readBody(w, r, b); p != nil {
+		return p
+	}
+	q, p := decode(b.Bytes(), op, s.opts.TrustClientTime)
+	if p != nil {
+		return p
+	}
+	d, err := s.decide(r.Context(), op, q)
+	if err != nil {
+		return s.problem(err, q)
+	}
+	if op.name == take.name {
+		s.counts.verdict(d.Allowed)
+	}
+	b.Reset()
+	writeDecision(w, b, d)
+	return nil
+}
+
+func (s *Server) decide(ctx context.Context, op operation, q request) (weir.Decision, error) {
+	l, err := s.opts.Limiters.Get([]byte(q.limit))
+	if err != nil {
+		return weir.Decision{}, err
+	}
+	return op.run(ctx, l, q)
+}
+
+// problem tells the client of what it can mend, and the log of everything else.
+func (s *Server) problem(err error, q request) *Problem {
+	var limit *weir.LimitError
+	switch {
+	case errors.As(err, &limit):
+		p := refuse("limit", q.limit, limit.Field+": "+limit.Accept)
+		p.Detail = "limit has " + limit.Field + " " + shown(limit.Value) + "; accepted: " + limit.Accept
+		return p
+	case errors.Is(err, weir.ErrTime):
+		return refuse("at_us", q.at.UTC().Format(time.RFC3339), atAccepted+", in the years 1866 to 2074")
+	}
+	if s.failures.open(time.Now()) {
+		s.opts.Log.Error("no decision", "error", err)
+	}
+	return &Problem{Status: http.StatusServiceUnavailable, Detail: "no decision could be made; try again"}
+}

@@ -1,0 +1,136 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+	"unicode/utf8"
+)
+
+// A request is the body of an operation.
+type request struct {
+	key, limit string
+	cost       int64
+	at         time.Time
+	timed      bool // at is given
+	seen       fields
+}
+
+// fields is a set of the names that a body may have.
+type fields uint8
+
+const (
+	keyField fields = 1 << iota
+	limitField
+	costField
+	atField
+)
+
+const (
+	keyAccepted   = "a string"
+	limitAccepted = "a limit text such as 100/1m or gcra 10/1s burst=20"
+	costAccepted  = "a whole number from 0 to 9223372036854775807"
+	atAccepted    = "whole microseconds since 1970"
+)
+
+// decode reads a body strictly: one JSON object, each name at most once and spelled exactly, no null, nothing after it.
+// What is laxer can mean two things to two readers, and one of them would be charging the wrong key.
+func decode(body []byte, op operation, trustClientTime bool) (request, *Problem) {
+	q := request{cost: 1}
+	if !utf8.Valid(body) || unpairedSurrogate(body) {
+		return q, refuse("body", "not Unicode", "a JSON object in UTF-8")
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	if first, err := d.Token(); err != nil || first != json.Delim('{') {
+		return q, notObject(err)
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return q, notObject(err)
+		}
+		value, err := d.Token()
+		if err != nil {
+			return q, notObject(err)
+		}
+		text, _ := name.(string) // a name is a string, or there was an error
+		if p := q.set(text, value, op, trustClientTime); p != nil {
+			return q, p
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return q, notObject(err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return q, refuse("body", "followed by more", "one JSON object and nothing after it")
+	}
+	return q, q.missing()
+}
+
+func notObject(err error) *Problem {
+	value := "not a JSON object"
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		value = fmt.Sprintf("not JSON at byte %d", syntax.Offset)
+	}
+	return refuse("body", value, `a JSON object such as {"key":"user:42","limit":"100/1m"}`)
+}
+
+func (q *request) missing() *Problem {
+	switch {
+	case q.seen&keyField == 0:
+		return refuse("key", "missing", keyAccepted)
+	case q.seen&limitField == 0:
+		return refuse("limit", "missing", limitAccepted)
+	}
+	return nil
+}
+
+// set stores one member of the object, or says why it can't be.
+func (q *request) set(name string, value json.Token, op operation, trustClientTime bool) *Problem {
+	field := fieldOf(name)
+	switch {
+	case field == 0 || field == costField && !op.costs:
+		return refuse(shown(name), "unknown", op.fields())
+	case field == atField && !trustClientTime:
+		return refuse(name, "not trusted", "no time of the client's, unless weir serve runs with --trust-client-time")
+	case q.seen&field != 0:
+		return refuse(name, "given twice", "once")
+	}
+	q.seen |= field
+	return q.store(field, name, value)
+}
+
+func (q *request) store(field fields, name string, value json.Token) (p *Problem) {
+	switch field {
+	case keyField:
+		q.key, p = text(name, value, keyAccepted)
+	case limitField:
+		q.limit, p = text(name, value, limitAccepted)
+	case costField:
+		q.cost, p = whole(name, value, 0, costAccepted)
+	case atField:
+		var at int64
+		at, p = whole(name, value, math.MinInt64, atAccepted)
+		q.at, q.timed = time.UnixMicro(at), true
+	}
+	return p
+}
+
+func fieldOf(name string) fields {
+	switch name {
+	case "key":
+		return keyField
+	case "limit":
+		return limitField
+	case "cost":
+		return costField
+	case "at_us":
+		return atField
+	}
+	return 0
+}

@@ -1,0 +1,79 @@
+package httpapi
+
+import (
+	_ "embed"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// A route is what a path answers to. Its serve either writes an answer or returns a problem, not both.
+type route struct {
+	method string // GET stands for HEAD too
+	serve  func(http.ResponseWriter, *http.Request) *Problem
+}
+
+func (r route) accepts(method string) bool {
+	return method == r.method || method == http.MethodHead && r.method == http.MethodGet
+}
+
+func (r route) allow() string {
+	if r.method == http.MethodGet {
+		return "GET, HEAD"
+	}
+	return r.method
+}
+
+//go:embed openapi.yaml
+var openAPI []byte
+
+func (s *Server) newRoutes() map[string]route {
+	metrics := promhttp.HandlerFor(s.opts.Gatherer, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
+	routes := map[string]route{
+		"/healthz":      {http.MethodGet, static("text/plain; charset=utf-8", []byte("ok\n"))},
+		"/openapi.yaml": {http.MethodGet, static("application/yaml", openAPI)},
+		"/metrics": {http.MethodGet, func(w http.ResponseWriter, r *http.Request) *Problem {
+			metrics.ServeHTTP(w, r)
+			return nil
+		}},
+	}
+	for _, op := range operations {
+		routes["/v1/"+op.name] = route{http.MethodPost, func(w http.ResponseWriter, r *http.Request) *Problem {
+			return s.operate(w, r, op)
+		}}
+	}
+	return routes
+}
+
+func static(contentType string, body []byte) func(http.ResponseWriter, *http.Request) *Problem {
+	return func(w http.ResponseWriter, _ *http.Request) *Problem {
+		w.Header().Set("Content-Type", contentType)
+		_, _ = w.Write(body)
+		return nil
+	}
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.counts.requests.Add(1)
+	if p := s.serve(w, r); p != nil {
+		s.counts.errors.Add(1)
+		p.write(w)
+	}
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) *Problem {
+	route, ok := s.routes[r.URL.Path]
+	switch {
+	case !ok:
+		p := refuse("path", r.URL.Path, "the paths that /openapi.yaml describes")
+		p.Status = http.StatusNotFound
+		return p
+	case !route.accepts(r.Method):
+		w.Header().Set("Allow", route.allow())
+		p := refuse("method", r.Method, route.allow())
+		p.Status = http.StatusMethodNotAllowed
+		return p
+	}
+	return route.serve(w, r)
+}

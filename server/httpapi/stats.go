@@ -1,0 +1,41 @@
+package httpapi
+
+import "sync/atomic"
+
+// Stats says what a server has done since it was made.
+type Stats struct {
+	// Connections is the number of connections open now; Accepted and Rejected are those that ever came and were
+	// served, or closed because there were too many.
+	Connections, Accepted, Rejected int64
+	// Requests counts the requests answered, on any path; Allowed and Denied count the takes decided.
+	Requests, Allowed, Denied int64
+	// Errors counts the requests that were answered with a problem.
+	Errors int64
+}
+
+type counts struct {
+	connections, accepted, rejected   atomic.Int64
+	requests, allowed, denied, errors atomic.Int64
+}
+
+// Stats returns the counts so far. They are read one after another, not at one instant.
+func (s *Server) Stats() Stats {
+	c := &s.counts
+	return Stats{
+		Connections: c.connections.Load(),
+		Accepted:    c.accepted.Load(),
+		Rejected:    c.rejected.Load(),
+		Requests:    c.requests.Load(),
+		Allowed:     c.allowed.Load(),
+		Denied:      c.denied.Load(),
+		Errors:      c.errors.Load(),
+	}
+}
+
+func (c *counts) verdict(allowed bool) {
+	if allowed {
+		c.allowed.Add(1)
+	} else {
+		c.denied.Add(1)
+	}
+}

@@ -1,0 +1,77 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
+
+// text reads a JSON string.
+func text(name string, value json.Token, accepted string) (string, *Problem) {
+	s, ok := value.(string)
+	if !ok {
+		return "", refuse(name, describe(value), accepted)
+	}
+	return s, nil
+}
+
+// whole reads a JSON number that is whole, in digits, and at least least.
+func whole(name string, value json.Token, least int64, accepted string) (int64, *Problem) {
+	number, _ := value.(json.Number)
+	n, err := strconv.ParseInt(string(number), 10, 64)
+	if err != nil || n < least {
+		return 0, refuse(name, describe(value), accepted)
+	}
+	return n, nil
+}
+
+// describe shows a value that was refused.
+func describe(value json.Token) string {
+	switch v := value.(type) {
+	case nil:
+		return "null"
+	case string:
+		return strconv.Quote(shown(v))
+	case json.Delim:
+		if v == '[' {
+			return "an array"
+		}
+		return "an object"
+	}
+	return fmt.Sprint(value)
+}
+
+// unpairedSurrogate reports whether a string in the JSON has half of a \ud800-style pair. Decoders read every such half
+// as the same replacement character, so that different keys would become one.
+func unpairedSurrogate(body []byte) bool {
+	for i := 0; i < len(body); i++ {
+		if body[i] != '\\' {
+			continue
+		}
+		unit := escapedUnit(body[i:])
+		switch {
+		case unit < 0xd800 || unit > 0xdfff:
+			i++
+		case unit > 0xdbff:
+			return true
+		default:
+			if low := escapedUnit(body[i+6:]); low < 0xdc00 || low > 0xdfff {
+				return true
+			}
+			i += 11
+		}
+	}
+	return false
+}
+
+// escapedUnit returns the number of the \uXXXX that b begins with, or 0 if it begins with none.
+func escapedUnit(b []byte) uint64 {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0
+	}
+	unit, err := strconv.ParseUint(string(b[2:6]), 16, 64)
+	if err != nil {
+		return 0
+	}
+	return unit
+}
