@@ -1,0 +1,105 @@
+package peer_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weirlimit/weir/bench/peer"
+)
+
+func build(t *testing.T, p peer.Peer, b peer.Budget) peer.Limiter {
+	t.Helper()
+	l, err := p.New(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// decides reports whether the peer keeps budgets at all.
+func decides(p peer.Peer) bool { return p.Kind != peer.Pacer && p.Name != "harness alone" }
+
+func TestEveryPeerAdmitsItsBudgetAndDeniesTheRest(t *testing.T) {
+	for _, p := range peer.All() {
+		if !decides(p) {
+			continue
+		}
+		t.Run(p.Name, func(t *testing.T) {
+			l := build(t, p, peer.Budget{Count: 5, Period: 1000 * time.Hour})
+			for _, key := range []string{"one", "two"} {
+				n := 0
+				for range 20 {
+					if l.Allow(key) {
+						n++
+					}
+				}
+				if n != 5 {
+					t.Errorf("key %q: admitted %d of 20, want 5", key, n)
+				}
+			}
+		})
+	}
+}
+
+func TestPacerNeverDenies(t *testing.T) {
+	p, err := peer.Find("uber-go/ratelimit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := build(t, p, peer.Budget{Count: 1, Period: time.Hour})
+	for i := range 1000 {
+		if !l.Allow("key") {
+			t.Fatalf("request %d denied", i)
+		}
+	}
+}
+
+func TestBatchAdmitsWhatOneByOneAdmits(t *testing.T) {
+	p, err := peer.Find(peer.WeirBatch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := build(t, p, peer.Budget{Count: 5, Period: time.Hour}).(peer.Batcher).Batch()
+	if n := batch(slices.Repeat([]string{"a", "b"}, 4)); n != 8 {
+		t.Errorf("first batch admitted %d, want 8", n)
+	}
+	if n := batch(slices.Repeat([]string{"a", "b"}, 4)); n != 2 {
+		t.Errorf("second batch admitted %d, want 2", n)
+	}
+}
+
+func TestBareTableAdmitsExactlyItsBudgetToManyGoroutines(t *testing.T) {
+	p, err := peer.Find(peer.Bare)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := build(t, p, peer.Budget{Count: 1000, Period: 1000 * time.Hour})
+	var admitted atomic.Int64
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 1000 {
+				for _, key := range []string{"a", "b", "c"} {
+					if l.Allow(key) {
+						admitted.Add(1)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := admitted.Load(); n != 3000 {
+		t.Errorf("admitted %d, want 3000", n)
+	}
+}
+
+func TestFindNamesWhatItAccepts(t *testing.T) {
+	_, err := peer.Find("redis")
+	if err == nil || !strings.Contains(err.Error(), `"redis"`) || !strings.Contains(err.Error(), "throttled") {
+		t.Errorf("error is %v, want the name and the accepted ones", err)
+	}
+}
