@@ -6,35 +6,6 @@ import (
 	"time"
 )
 
-// Algorithm names a rate-limiting algorithm, as the limit text spells it.
-type Algorithm string
-
-// The algorithms. The file of the same name holds each one's definition, bound and source.
-const (
-	TokenBucket    Algorithm = "token-bucket"
-	GCRA           Algorithm = "gcra"
-	LeakyBucket    Algorithm = "leaky-bucket"
-	LeakyQueue     Algorithm = "leaky-queue"
-	Cooldown       Algorithm = "cooldown"
-	MinInterval    Algorithm = "min-interval"
-	RefillBucket   Algorithm = "refill-bucket"
-	FixedWindow    Algorithm = "fixed-window"
-	QuotaReset     Algorithm = "quota-reset"
-	SlidingLog     Algorithm = "sliding-log"
-	SlidingWindow  Algorithm = "sliding-window"
-	SlidingBuckets Algorithm = "sliding-buckets"
-	Hybrid         Algorithm = "hybrid"
-	Exponential    Algorithm = "exponential"
-)
-
-// All lists every algorithm, in the order in which the documentation presents them.
-func All() []Algorithm {
-	return []Algorithm{
-		TokenBucket, GCRA, LeakyBucket, LeakyQueue, Cooldown, MinInterval, RefillBucket,
-		FixedWindow, QuotaReset, SlidingLog, SlidingWindow, SlidingBuckets, Hybrid, Exponential,
-	}
-}
-
 // Bounds on what a limit may say. A limit beyond them is refused when it is built.
 const (
 	// MaxLogCount is the largest Count of a sliding log, whose state has one entry for each admitted request.
