@@ -74,10 +74,11 @@ func (e *CostError) Error() string {
 // limiter's clock, which is the store's own unless WithClock says otherwise. A key's operations should all come
 // from one clock. Time that steps back may deny a key for longer; it never admits more.
 type Limiter struct {
-	limit   Limit
-	binding store.Binding
-	now     func() time.Time // nil: the store's own clock
-	lines   lines
+	limit    Limit
+	capacity int64
+	binding  store.Binding
+	now      func() time.Time // nil: the store's own clock
+	lines    lines
 }
 
 type options struct {
@@ -112,7 +113,7 @@ func New(limit Limit, opts ...Option) (*Limiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Limiter{limit: limit.Canonical(), binding: binding, now: o.now}, nil
+	return &Limiter{limit: limit.Canonical(), capacity: limit.Capacity(), binding: binding, now: o.now}, nil
 }
 
 // Limit returns the limit, in canonical form.
@@ -120,14 +121,12 @@ func (l *Limiter) Limit() Limit { return l.limit }
 
 // Take asks to pass at the cost, now. It takes the whole cost, or nothing.
 func (l *Limiter) Take(ctx context.Context, key string, cost int64) (Decision, error) {
-	r, err := l.do(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost})
-	return r.Decision, err
+	return l.decision(l.do(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}))
 }
 
 // TakeAt is Take at a time.
 func (l *Limiter) TakeAt(ctx context.Context, key string, cost int64, now time.Time) (Decision, error) {
-	r, err := l.doAt(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, now)
-	return r.Decision, err
+	return l.decision(l.doAt(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, now))
 }
 
 // Peek returns what stands for the key, now, and changes nothing. It is a Take of cost 0.
@@ -143,27 +142,27 @@ func (l *Limiter) PeekAt(ctx context.Context, key string, now time.Time) (Decisi
 // TakeUpTo takes as much of the cost as there is room for, now, and returns how much that was. When there is
 // room for none it is denied as a Take of 1 would be.
 func (l *Limiter) TakeUpTo(ctx context.Context, key string, cost int64) (granted int64, d Decision, err error) {
-	r, err := l.do(ctx, key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: cost})
-	return r.Granted, r.Decision, err
+	v, err := l.do(ctx, key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: cost})
+	d, err = l.decision(v, err)
+	return max(0, v.Granted), d, err
 }
 
 // TakeUpToAt is TakeUpTo at a time.
 func (l *Limiter) TakeUpToAt(ctx context.Context, key string, cost int64, now time.Time) (granted int64, d Decision, err error) {
-	r, err := l.doAt(ctx, key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: cost}, now)
-	return r.Granted, r.Decision, err
+	v, err := l.doAt(ctx, key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: cost}, now)
+	d, err = l.decision(v, err)
+	return max(0, v.Granted), d, err
 }
 
 // Refund gives back units that were taken and not used, newest first, at most to the full capacity. The decision
 // is what stands afterwards.
 func (l *Limiter) Refund(ctx context.Context, key string, cost int64) (Decision, error) {
-	r, err := l.do(ctx, key, algorithm.Op{Kind: algorithm.Refund, Cost: cost})
-	return r.Decision, err
+	return l.decision(l.do(ctx, key, algorithm.Op{Kind: algorithm.Refund, Cost: cost}))
 }
 
 // RefundAt is Refund at a time.
 func (l *Limiter) RefundAt(ctx context.Context, key string, cost int64, now time.Time) (Decision, error) {
-	r, err := l.doAt(ctx, key, algorithm.Op{Kind: algorithm.Refund, Cost: cost}, now)
-	return r.Decision, err
+	return l.decision(l.doAt(ctx, key, algorithm.Op{Kind: algorithm.Refund, Cost: cost}, now))
 }
 
 // Reset forgets the key: its next request finds a fresh one.
@@ -172,25 +171,41 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 	return err
 }
 
-func (l *Limiter) do(ctx context.Context, key string, op algorithm.Op) (algorithm.Result, error) {
+// decision derives what people read. A request that could not be decided is not allowed.
+func (l *Limiter) decision(v algorithm.Verdict, err error) (Decision, error) {
+	if err != nil {
+		return Decision{}, err
+	}
+	return v.Decision(l.capacity), nil
+}
+
+func (l *Limiter) do(ctx context.Context, key string, op algorithm.Op) (algorithm.Verdict, error) {
 	if l.now != nil {
 		return l.doAt(ctx, key, op, l.now())
 	}
-	if op.Cost < 0 {
-		return algorithm.Result{}, &CostError{op.Cost}
+	if err := check(ctx, op.Cost); err != nil {
+		return algorithm.Verdict{}, err
 	}
 	return l.binding.Do(ctx, key, op, store.OwnClock)
 }
 
-func (l *Limiter) doAt(ctx context.Context, key string, op algorithm.Op, now time.Time) (algorithm.Result, error) {
+func (l *Limiter) doAt(ctx context.Context, key string, op algorithm.Op, now time.Time) (algorithm.Verdict, error) {
 	at, ok := store.Nanoseconds(now)
-	switch {
-	case op.Cost < 0:
-		return algorithm.Result{}, &CostError{op.Cost}
-	case !ok:
-		return algorithm.Result{}, ErrTime
+	if !ok {
+		return algorithm.Verdict{}, ErrTime
+	}
+	if err := check(ctx, op.Cost); err != nil {
+		return algorithm.Verdict{}, err
 	}
 	return l.binding.Do(ctx, key, op, at)
+}
+
+// check refuses what must not reach a store: a negative cost, and a request whose context has ended.
+func check(ctx context.Context, cost int64) error {
+	if cost < 0 {
+		return &CostError{cost}
+	}
+	return ctx.Err()
 }
 
 // TakeMany decides many requests, now, and appends a decision for each to decisions, in their order. In
@@ -214,8 +229,8 @@ func (l *Limiter) TakeManyAt(ctx context.Context, requests []Request, now time.T
 
 func (l *Limiter) takeMany(ctx context.Context, requests []Request, now int64, decisions []Decision) ([]Decision, error) {
 	for _, r := range requests {
-		if r.Cost < 0 {
-			return decisions, &CostError{r.Cost}
+		if err := check(ctx, r.Cost); err != nil {
+			return decisions, err
 		}
 	}
 	if b, ok := l.binding.(store.Batcher); ok {
@@ -226,7 +241,7 @@ func (l *Limiter) takeMany(ctx context.Context, requests []Request, now int64, d
 		if err != nil {
 			return decisions, err
 		}
-		decisions = append(decisions, result.Decision)
+		decisions = append(decisions, result.Decision(l.capacity))
 	}
 	return decisions, nil
 }

@@ -51,3 +51,31 @@ type Result struct {
 	// Granted is the number of units taken: the cost of a request that was allowed, or what TakeUpTo found.
 	Granted int64
 }
+
+// A Verdict is a Result in four words, so that it crosses the seam between a limiter and its store in registers.
+type Verdict struct {
+	Granted   int64         // units taken, or −1 if denied
+	Remaining int64         // as in Decision
+	Wait      time.Duration // RetryAfter if denied, Delay if not
+	Reset     time.Duration // ResetAfter
+}
+
+// Verdict returns r in four words, without Decision.Limit.
+func (r Result) Verdict() Verdict {
+	v := Verdict{Granted: r.Granted, Remaining: r.Remaining, Wait: r.Delay, Reset: r.ResetAfter}
+	if !r.Allowed {
+		v.Granted, v.Wait = -1, r.RetryAfter
+	}
+	return v
+}
+
+// Decision returns what the verdict says about a limit of this capacity.
+func (v Verdict) Decision(capacity int64) Decision {
+	d := Decision{Limit: capacity, Remaining: v.Remaining, ResetAfter: v.Reset}
+	if v.Granted >= 0 {
+		d.Allowed, d.Delay = true, v.Wait
+	} else {
+		d.RetryAfter = v.Wait
+	}
+	return d
+}

@@ -112,48 +112,70 @@ func (w *Word) Unit() int64 { return w.unit }
 
 // Take is the transition: it returns the next word, the same unless units were taken. now is in units; a word
 // of at most now stands for a key never seen. cost must not be negative.
-func (w *Word) Take(word, cost, now int64) (next int64, d Decision) {
-	debt := int64(0)
-	if word > now {
-		if debt = word - now; debt < 0 {
-			debt = math.MaxInt64
-		}
+func (w *Word) Take(word, cost, now int64) (next int64, allowed bool) {
+	if cost > w.capacity {
+		return word, false
 	}
-	d.Limit = w.capacity
-	switch {
-	case cost > w.capacity:
-		d.RetryAfter = Never
-	case cost > 0 && debt > w.depth-cost*w.step:
-		d.RetryAfter = w.nanoseconds(debt - (w.depth - cost*w.step))
-	default:
-		d.Allowed = true
-		if w.queue && cost > 0 {
-			d.Delay = w.nanoseconds(debt)
-		}
-		if cost > 0 {
-			debt += cost * w.step
-			word = now + debt
-		}
+	charge := cost * w.step
+	debt := w.debt(word, now)
+	if cost == 0 {
+		return word, true
 	}
+	if debt > w.depth-charge {
+		return word, false
+	}
+	return now + debt + charge, true
+}
+
+// debt is what a key has yet to pay at now.
+func (w *Word) debt(word, now int64) int64 {
+	if word <= now {
+		return 0
+	}
+	if debt := word - now; debt >= 0 {
+		return debt
+	}
+	return math.MaxInt64
+}
+
+// Verdict derives the verdict of a Take at now that found word, left next, and was allowed or not.
+func (w *Word) Verdict(word, next, cost, now int64, allowed bool) Verdict {
+	debt := w.debt(next, now)
+	v := Verdict{Granted: cost, Reset: w.nanoseconds(debt)}
 	if debt < w.depth {
-		d.Remaining = (w.depth - debt) / w.step
+		v.Remaining = (w.depth - debt) / w.step
 	}
-	d.ResetAfter = w.nanoseconds(debt)
-	return word, d
+	switch {
+	case !allowed:
+		v.Granted, v.Wait = -1, w.retry(cost, debt)
+	case w.queue && cost > 0:
+		v.Wait = w.nanoseconds(w.debt(word, now))
+	}
+	return v
+}
+
+func (w *Word) retry(cost, debt int64) time.Duration {
+	if cost > w.capacity {
+		return Never
+	}
+	return w.nanoseconds(debt - (w.depth - cost*w.step))
+}
+
+// take is Take and Verdict.
+func (w *Word) take(word, cost, now int64) (next int64, v Verdict) {
+	next, allowed := w.Take(word, cost, now)
+	return next, w.Verdict(word, next, cost, now, allowed)
 }
 
 // Apply is the transition for any operation. A Reset returns now, which stands for a key never seen.
-func (w *Word) Apply(word int64, op Op, now int64) (next int64, r Result) {
+func (w *Word) Apply(word int64, op Op, now int64) (next int64, v Verdict) {
 	cost := op.Cost
 	switch op.Kind {
 	case TakeUpTo:
-		_, d := w.Take(word, 0, now)
-		r.Granted = min(cost, d.Remaining)
-		if cost > 0 {
-			cost = max(r.Granted, 1)
+		_, v = w.take(word, 0, now)
+		if cost = min(cost, v.Remaining); cost == 0 && op.Cost > 0 {
+			cost = 1 // denied
 		}
-		next, r.Decision = w.Take(word, cost, now)
-		return next, r
 	case Refund:
 		if cost > 0 && word > now {
 			word = max(now, word-min(cost, w.capacity)*w.step)
@@ -162,11 +184,7 @@ func (w *Word) Apply(word int64, op Op, now int64) (next int64, r Result) {
 	case Reset:
 		word, cost = now, 0
 	}
-	next, r.Decision = w.Take(word, cost, now)
-	if r.Allowed {
-		r.Granted = cost
-	}
-	return next, r
+	return w.take(word, cost, now)
 }
 
 // nanoseconds rounds up.

@@ -43,7 +43,7 @@ type Store interface {
 type Binding interface {
 	// Do carries out one operation on the key's state, at now (nanoseconds since the Unix epoch).
 	// On an error, whether the operation took effect is unknown unless the error says so.
-	Do(ctx context.Context, key string, op algorithm.Op, now int64) (algorithm.Result, error)
+	Do(ctx context.Context, key string, op algorithm.Op, now int64) (algorithm.Verdict, error)
 }
 
 // A KeyCost is one request of a batch.

@@ -42,15 +42,15 @@ func (b *wordBinding) takeBatch(requests []store.KeyCost, given int64, decisions
 	}
 	_ = touched
 	for i, r := range requests {
-		var d algorithm.Decision
-		s, ok := b.table.segment(fps[i]).probe(fps[i])
-		if ok {
-			d, ok = b.take(s, r.Cost, now)
+		var v algorithm.Verdict
+		s, found := b.table.segment(fps[i]).probe(fps[i])
+		if found {
+			v, found = b.take(s, r.Cost, now)
 		}
-		if !ok {
-			d = b.update(fps[i], algorithm.Op{Cost: r.Cost}, now, given == store.OwnClock).Decision
+		if !found {
+			v = b.update(fps[i], algorithm.Op{Cost: r.Cost}, now, given == store.OwnClock)
 		}
-		decisions = append(decisions, d)
+		decisions = append(decisions, v.Decision(b.capacity))
 	}
 	return decisions, nil
 }

@@ -115,7 +115,9 @@ func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
 	defer s.mu.Unlock()
 	pad := s.fingerprint(owner, fingerprint{})
 	if oneWord {
-		return &wordBinding{store: s, table: s.table(word), program: program, word: word, pad: pad}, nil
+		return &wordBinding{
+			store: s, table: s.table(word), program: program, word: word, pad: pad, capacity: program.Limit().Capacity(),
+		}, nil
 	}
 	if s.states == nil {
 		s.states = newStateTable(s)
@@ -191,14 +193,12 @@ func (s *Store) fingerprint(key string, pad fingerprint) fingerprint {
 func (s *Store) full() bool { return s.keys.Load() >= s.maxKeys }
 
 // denyFull is the answer for a new key that finds the store full, where one of the others may be fresh at next.
-func denyFull(op algorithm.Op, p *algorithm.Program, now, next int64) algorithm.Result {
-	d := algorithm.Decision{Allowed: op.Cost == 0, Limit: p.Limit().Capacity()}
+func denyFull(op algorithm.Op, now, next int64) algorithm.Verdict {
 	switch {
-	case d.Allowed:
+	case op.Cost == 0:
+		return algorithm.Verdict{}
 	case next > now && next < math.MaxInt64:
-		d.RetryAfter = time.Duration(next - now)
-	default: // nothing is known: look again soon
-		d.RetryAfter = time.Millisecond
+		return algorithm.Verdict{Granted: -1, Wait: time.Duration(next - now)}
 	}
-	return algorithm.Result{Decision: d}
+	return algorithm.Verdict{Granted: -1, Wait: time.Millisecond} // nothing is known: look again soon
 }

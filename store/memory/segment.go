@@ -35,9 +35,9 @@ type segment struct {
 	slots [slotCount]slot
 
 	mu       sync.Mutex
-	used     int32       // slots that are not empty
-	depth    uint8       // how many leading bits of hi its keys have in common
-	replaced atomic.Bool // no longer part of the table
+	used     int32        // slots that are not empty
+	depth    uint8        // how many leading bits of hi its keys have in common
+	replaced atomic.Bool  // no longer part of the table
 	next     atomic.Int64 // no live word is earlier than this, in units: nothing to reclaim before
 	swept    int64        // the latest time at which a key was forgotten, in units
 }

@@ -121,15 +121,15 @@ type stateBinding struct {
 }
 
 // Do implements [store.Binding].
-func (b *stateBinding) Do(_ context.Context, key string, op algorithm.Op, given int64) (algorithm.Result, error) {
+func (b *stateBinding) Do(_ context.Context, key string, op algorithm.Op, given int64) (algorithm.Verdict, error) {
 	fp := b.store.fingerprint(key, b.pad)
 	now := b.store.now(given)
-	r, added := b.do(fp, op, given, now, false)
+	v, added := b.do(fp, op, given, now, false)
 	if added != missing {
-		return r, nil
+		return v, nil
 	}
 	reserved, next := b.store.reserve(now)
-	r, added = b.do(fp, op, given, now, reserved)
+	v, added = b.do(fp, op, given, now, reserved)
 	switch {
 	case added == missing:
 		b.store.overflowed.Add(1)
@@ -137,12 +137,12 @@ func (b *stateBinding) Do(_ context.Context, key string, op algorithm.Op, given 
 	case added == kept && reserved:
 		b.store.keys.Add(-1)
 	}
-	return r, nil
+	return v, nil
 }
 
 // do carries out an operation under the lock of the key's shard. A key that is not in the table is added only if
 // mayAdd.
-func (b *stateBinding) do(fp fingerprint, op algorithm.Op, given, now int64, mayAdd bool) (algorithm.Result, outcome) {
+func (b *stateBinding) do(fp fingerprint, op algorithm.Op, given, now int64, mayAdd bool) (algorithm.Verdict, outcome) {
 	h := b.table.shard(fp)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -154,17 +154,17 @@ func (b *stateBinding) do(fp fingerprint, op algorithm.Op, given, now int64, may
 		var r algorithm.Result
 		e.state, r = b.program.Apply(e.state, op, now)
 		b.settle(h, e, now, r)
-		return r, kept
+		return r.Verdict(), kept
 	}
 	if !b.writes(op, now) {
 		_, r := b.program.Apply(nil, op, now)
 		if op.Kind == algorithm.Take && op.Cost == 0 && b.store.full() {
-			r = b.doOverflow(op, now, math.MaxInt64)
+			return b.doOverflow(op, now, math.MaxInt64), kept
 		}
-		return r, kept
+		return r.Verdict(), kept
 	}
 	if !mayAdd {
-		return algorithm.Result{}, missing
+		return algorithm.Verdict{}, missing
 	}
 	freed, _ := h.sweep(sweptWithAdd, now)
 	b.store.forget(freed)
@@ -173,7 +173,7 @@ func (b *stateBinding) do(fp fingerprint, op algorithm.Op, given, now int64, may
 	state, r := b.program.Apply(e.state, op, max(now, h.swept))
 	e.state = state
 	b.settle(h, e, max(now, h.swept), r)
-	return r, added
+	return r.Verdict(), added
 }
 
 // writes reports whether an operation on a fresh key changes it.
@@ -195,14 +195,15 @@ func (b *stateBinding) settle(h *stateShard, e *entry, now int64, r algorithm.Re
 }
 
 // doOverflow decides for a key that finds the store full.
-func (b *stateBinding) doOverflow(op algorithm.Op, now, next int64) (r algorithm.Result) {
+func (b *stateBinding) doOverflow(op algorithm.Op, now, next int64) algorithm.Verdict {
 	if b.store.overflow == Deny {
-		return denyFull(op, b.program, now, next)
+		return denyFull(op, now, next)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	var r algorithm.Result
 	b.overflow, r = b.program.Apply(b.overflow, op, now)
-	return r
+	return r.Verdict()
 }
 
 // Program implements [store.Inspector].

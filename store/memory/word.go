@@ -17,21 +17,23 @@ type wordBinding struct {
 	pad     fingerprint
 	program *algorithm.Program
 
+	capacity int64
+
 	_        [64]byte     // what is above is read at each decision; what is below is written
 	overflow atomic.Int64 // the word that keys without a slot share
 }
 
 // Do implements [store.Binding].
-func (b *wordBinding) Do(_ context.Context, key string, op algorithm.Op, given int64) (algorithm.Result, error) {
+func (b *wordBinding) Do(_ context.Context, key string, op algorithm.Op, given int64) (algorithm.Verdict, error) {
 	now, ok := b.word.Units(b.store.now(given))
 	if !ok {
-		return algorithm.Result{}, store.ErrTime
+		return algorithm.Verdict{}, store.ErrTime
 	}
 	fp := b.store.fingerprint(key, b.pad)
 	if op.Kind == algorithm.Take {
 		if s, found := b.table.segment(fp).probe(fp); found {
-			if d, ok := b.take(s, op.Cost, now); ok {
-				return result(d, op.Cost), nil
+			if v, ok := b.take(s, op.Cost, now); ok {
+				return v, nil
 			}
 		}
 	}
@@ -40,46 +42,39 @@ func (b *wordBinding) Do(_ context.Context, key string, op algorithm.Op, given i
 
 // take decides with a swap of the slot's word, or with no write at all. It returns false if the slot
 // no longer holds the key's word.
-func (b *wordBinding) take(s *slot, cost, now int64) (algorithm.Decision, bool) {
+func (b *wordBinding) take(s *slot, cost, now int64) (algorithm.Verdict, bool) {
 	for {
 		word := s.word.Load()
 		if word <= free {
-			return algorithm.Decision{}, false
+			return algorithm.Verdict{}, false
 		}
-		next, d := b.word.Take(word, cost, now)
+		next, allowed := b.word.Take(word, cost, now)
 		if next == word || s.word.CompareAndSwap(word, next) {
-			return d, true
+			return b.word.Verdict(word, next, cost, now, allowed), true
 		}
 	}
-}
-
-func result(d algorithm.Decision, cost int64) algorithm.Result {
-	if !d.Allowed {
-		cost = 0
-	}
-	return algorithm.Result{Decision: d, Granted: cost}
 }
 
 // update carries out an operation on a key that has no slot, or that is not a Take.
-func (b *wordBinding) update(fp fingerprint, op algorithm.Op, now int64, ownClock bool) algorithm.Result {
-	var r algorithm.Result
+func (b *wordBinding) update(fp fingerprint, op algorithm.Op, now int64, ownClock bool) algorithm.Verdict {
+	var v algorithm.Verdict
 	step := func(word int64) (next int64) {
 		if ownClock { // under the lock, so that no key was forgotten at a later time than this
 			now, _ = b.word.Units(b.store.clock.now())
 		}
-		if next, r = b.word.Apply(word, op, now); op.Kind == algorithm.Reset {
+		if next, v = b.word.Apply(word, op, now); op.Kind == algorithm.Reset {
 			next = free
 		}
 		return next
 	}
 	switch b.table.update(fp, now, false, step) {
 	case kept:
-		return r
+		return v
 	case absent:
 		if op.Kind == algorithm.Take && op.Cost == 0 && b.store.full() {
 			return b.doOverflow(op, now, math.MaxInt64)
 		}
-		return r
+		return v
 	}
 	reserved, next := b.store.reserve(b.word.Time(now))
 	switch b.table.update(fp, now, reserved, step) {
@@ -91,19 +86,19 @@ func (b *wordBinding) update(fp fingerprint, op algorithm.Op, now int64, ownCloc
 		b.store.overflowed.Add(1)
 		return b.doOverflow(op, now, next)
 	}
-	return r
+	return v
 }
 
 // doOverflow decides for a key that finds the store full.
-func (b *wordBinding) doOverflow(op algorithm.Op, now, next int64) algorithm.Result {
+func (b *wordBinding) doOverflow(op algorithm.Op, now, next int64) algorithm.Verdict {
 	if b.store.overflow == Deny {
-		return denyFull(op, b.program, b.word.Time(now), next)
+		return denyFull(op, b.word.Time(now), next)
 	}
 	for {
 		word := b.overflow.Load()
-		next, r := b.word.Apply(word, op, now)
+		next, v := b.word.Apply(word, op, now)
 		if next == word || b.overflow.CompareAndSwap(word, next) {
-			return r
+			return v
 		}
 	}
 }
