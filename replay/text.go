@@ -1,0 +1,212 @@
+package replay
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	textTime  = "2006-01-02 15:04:05"
+	barWidth  = 40
+	shownName = 60 // bytes of a client's name in a table
+)
+
+// WriteText writes the report for people.
+func (r *Report) WriteText(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	r.writeTraffic(out)
+	r.writeProblems(out)
+	if r.Requests > 0 {
+		r.writeLimits(out)
+		for _, l := range r.Limits {
+			r.writeTop(out, l)
+		}
+		r.writeTimeline(out)
+	}
+	return out.Flush()
+}
+
+func (r *Report) writeTraffic(w io.Writer) {
+	fmt.Fprintf(w, "%s of %s (by %s)", some(r.Requests, "request"), some(r.Clients, "client"), strings.Join(r.Key, ", "))
+	if r.Cost > 1 {
+		fmt.Fprintf(w, ", each costing %s", grouped(r.Cost))
+	}
+	if r.Requests > 0 {
+		fmt.Fprintf(w, ", %s to %s UTC (%v)", r.First.Format(textTime), r.Last.Format(textTime), r.Last.Sub(r.First))
+	}
+	fmt.Fprintln(w)
+}
+
+func (r *Report) writeProblems(w io.Writer) {
+	r.Unparsed.write(w, "not understood, and not counted as requests")
+	r.CutShort.write(w, "cut short, and counted all the same")
+	if n := r.Late.Requests; n > 0 {
+		fmt.Fprintf(w, "%s came too late to be put in order (window %v; the latest was %v behind), and counted at the newest time seen\n",
+			some(n, "request"), time.Duration(r.WindowSeconds)*time.Second, time.Duration(r.Late.FurthestSeconds)*time.Second)
+	}
+	if n := r.WithoutKey; n > 0 {
+		fmt.Fprintf(w, "%s without %s, taken as \"-\"\n", some(n, "request"), strings.Join(r.Key, " or "))
+	}
+}
+
+func (p Problems) write(w io.Writer, what string) {
+	if p.Lines == 0 {
+		return
+	}
+	fmt.Fprintf(w, "%s %s:\n", some(p.Lines, "line"), what)
+	for _, s := range p.Shown {
+		fmt.Fprintf(w, "  %s:%d: %s: %s\n", printable(s.Log), s.Line, printable(s.Reason), printable(s.Text))
+	}
+	if more := p.Lines - int64(len(p.Shown)); more > 0 {
+		fmt.Fprintf(w, "  and %s more\n", grouped(more))
+	}
+}
+
+func (r *Report) writeLimits(w io.Writer) {
+	rows := [][]string{{"limit", ">denied", ">share", ">clients denied"}}
+	waits := false
+	for _, l := range r.Limits {
+		waits = waits || l.Delayed > 0
+	}
+	if waits {
+		rows[0] = append(rows[0], ">delayed", ">longest delay")
+	}
+	for _, l := range r.Limits {
+		row := []string{l.Limit.String(), grouped(l.Denied), percent(l.DeniedShare), grouped(l.ClientsDenied)}
+		if waits {
+			row = append(row, grouped(l.Delayed), (time.Duration(l.LongestDelayUS) * time.Microsecond).String())
+		}
+		rows = append(rows, row)
+	}
+	fmt.Fprintln(w)
+	writeTable(w, rows)
+}
+
+func (r *Report) writeTop(w io.Writer, l LimitReport) {
+	if len(l.Top) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\nDenied most under %s:\n", l.Limit)
+	rows := [][]string{{"client", ">requests", ">denied", "first denied", "last denied"}}
+	for _, c := range l.Top {
+		name := printable(clip(strings.Join(c.Client, " "), shownName))
+		rows = append(rows, []string{
+			name, grouped(c.Requests), grouped(c.Denied), c.First.Format(textTime), c.Last.Format(textTime),
+		})
+	}
+	writeTable(w, rows)
+}
+
+// writeTimeline draws requests and, for a single limit, how many of them were denied. Several limits have a column
+// of numbers each, in their order.
+func (r *Report) writeTimeline(w io.Writer) {
+	var most int64
+	for _, b := range r.Timeline {
+		most = max(most, b.Requests)
+	}
+	rows := [][]string{{"from (UTC)", ">requests"}}
+	legend := "bar: requests"
+	if len(r.Limits) == 1 {
+		rows[0] = append(rows[0], ">denied")
+		legend = "█ denied, ░ let through"
+	} else {
+		for _, l := range r.Limits {
+			rows[0] = append(rows[0], ">"+l.Limit.String())
+		}
+	}
+	fmt.Fprintf(w, "\nWhen, in buckets of %v (%s):\n", time.Duration(r.BucketSeconds)*time.Second, legend)
+	rows[0] = append(rows[0], "")
+	for _, b := range r.Timeline {
+		row := []string{b.Start.Format(textTime), grouped(b.Requests)}
+		for _, n := range b.Denied {
+			row = append(row, grouped(n))
+		}
+		var denied int64
+		if len(b.Denied) == 1 {
+			denied = b.Denied[0]
+		}
+		rows = append(rows, append(row, bar(b.Requests, denied, most)))
+	}
+	writeTable(w, rows)
+}
+
+// bar draws all as a share of most, and the part of it that was denied. What is more than 0 is seen.
+func bar(all, denied, most int64) string {
+	width := func(n int64) int {
+		if n == 0 {
+			return 0
+		}
+		return max(1, int(float64(n)/float64(most)*barWidth))
+	}
+	dark, length := width(denied), width(all)
+	if denied < all && dark == length && length > 1 {
+		dark--
+	}
+	return strings.Repeat("█", dark) + strings.Repeat("░", length-dark)
+}
+
+// writeTable writes rows in columns. In a column whose heading begins with > the cells are at the right.
+func writeTable(w io.Writer, rows [][]string) {
+	widths := make([]int, len(rows[0]))
+	right := make([]bool, len(rows[0]))
+	for i, heading := range rows[0] {
+		rows[0][i], right[i] = strings.CutPrefix(heading, ">")
+	}
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range rows {
+		var text strings.Builder
+		for i, cell := range row {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if right[i] {
+				cell, pad = pad+cell, ""
+			}
+			text.WriteString(cell + pad + "  ")
+		}
+		fmt.Fprintln(w, strings.TrimRight(text.String(), " "))
+	}
+}
+
+// some is a number of things.
+func some(n int64, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return grouped(n) + " " + thing
+}
+
+// grouped writes a number that is not negative with a comma between thousands.
+func grouped(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+func percent(share float64) string { return strconv.FormatFloat(share*100, 'f', 2, 64) + " %" }
+
+// printable writes what a terminal would obey instead of show as an escape.
+func printable(s string) string {
+	var out strings.Builder
+	for _, r := range legible(s) {
+		switch {
+		case unicode.IsPrint(r):
+			out.WriteRune(r)
+		case r < 0x80:
+			fmt.Fprintf(&out, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		}
+	}
+	return out.String()
+}
