@@ -108,19 +108,19 @@ func TestConcurrentCallersGetOneLimiter(t *testing.T) {
 
 func TestThrottleStateBelongsToTheKeyAlone(t *testing.T) {
 	s, ctx, now := newSet(), context.Background(), int64(1_700_000_000_000_000_000)
-	take := func(b store.Binding) algorithm.Decision {
-		r, err := b.Do(ctx, "k", algorithm.Op{Cost: 1}, now)
+	take := func(b store.Binding) algorithm.Verdict {
+		v, err := b.Do(ctx, "k", algorithm.Op{Cost: 1}, now)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return r.Decision
+		return v
 	}
 	take(throttle(t, s, 2, 1, time.Minute))
 	// One unit at 1/m is a minute of debt, which is a third of what 3 units at 1/m may owe.
-	if d := take(throttle(t, s, 3, 1, time.Minute)); !d.Allowed || d.Remaining != 1 {
+	if d := take(throttle(t, s, 3, 1, time.Minute)); d.Granted != 1 || d.Remaining != 1 {
 		t.Errorf("after one unit under another limit: %+v; want allowed with 1 remaining", d)
 	}
-	if d := take(throttle(t, s, 1, 1, time.Minute)); d.Allowed {
+	if d := take(throttle(t, s, 1, 1, time.Minute)); d.Granted >= 0 {
 		t.Errorf("after two minutes of debt: %+v; want a denial", d)
 	}
 }
@@ -164,7 +164,8 @@ func ExampleSet_Throttle() {
 		fmt.Println(err)
 		return
 	}
-	r, _ := binding.Do(context.Background(), "user:42", algorithm.Op{Cost: 1}, store.OwnClock)
-	fmt.Println(r.Allowed, r.Limit, r.Remaining)
+	v, _ := binding.Do(context.Background(), "user:42", algorithm.Op{Cost: 1}, store.OwnClock)
+	d := v.Decision(16)
+	fmt.Println(d.Allowed, d.Limit, d.Remaining)
 	// Output: true 16 15
 }
