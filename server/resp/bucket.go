@@ -1,0 +1,110 @@
+package resp
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/weirlimit/weir"
+)
+
+func (c *conn) rlReduce()      { c.bucket(time.Second, true) }
+func (c *conn) rlGet()         { c.bucket(time.Second, false) }
+func (c *conn) rlReduceMilli() { c.bucket(time.Millisecond, true) }
+func (c *conn) rlGetMilli()    { c.bucket(time.Millisecond, false) }
+
+// A bucket is what an RL command asks.
+type bucket struct {
+	unit    time.Duration // of the command's times
+	reduces bool          // or only reads
+	most    int64         // tokens that it holds
+	period  int64         // in units
+	refill  int64         // tokens added each period
+	take    int64         // tokens
+	timed   bool
+	at      time.Time
+}
+
+// bucket carries out an RL command: it replies with the tokens before taking.
+func (c *conn) bucket(unit time.Duration, reduces bool) {
+	b := bucket{unit: unit, reduces: reduces}
+	key, ok := c.key(c.args[1])
+	if !ok || !c.bucketArguments(&b) {
+		return
+	}
+	l, err := c.server.options.Limiters.Get(c.bucketText(&b))
+	if err != nil {
+		c.failWith(err)
+		return
+	}
+	granted, d, err := c.takeUpTo(l, key, &b)
+	if err != nil {
+		c.failWith(err)
+		return
+	}
+	if b.take > 0 {
+		c.count(granted == b.take)
+	}
+	c.out.integer(granted + d.Remaining)
+}
+
+func (c *conn) takeUpTo(l *weir.Limiter, key string, b *bucket) (granted int64, d weir.Decision, err error) {
+	if b.timed {
+		return l.TakeUpToAt(c.server.ctx, key, b.take, b.at)
+	}
+	return l.TakeUpTo(c.server.ctx, key, b.take)
+}
+
+func (c *conn) bucketArguments(b *bucket) (ok bool) {
+	if b.most, ok = c.number("max", c.args[2], 1); !ok {
+		return false
+	}
+	if b.period, ok = c.numberIn("refilltime", c.args[3], span{1, math.MaxInt64 / int64(b.unit)}); !ok {
+		return false
+	}
+	b.refill = b.most
+	if b.reduces {
+		b.take = 1
+	}
+	for args := c.args[4:]; len(args) > 0; args = args[2:] {
+		if len(args) == 1 {
+			c.fail("ERR syntax error: " + excerpt(args[0]) + " needs a value")
+			return false
+		}
+		if !c.bucketOption(b, args[0], args[1]) {
+			return false
+		}
+	}
+	return true
+}
+
+// bucketOption reads an option. One that comes twice counts as it came last.
+func (c *conn) bucketOption(b *bucket, name, value []byte) (ok bool) {
+	switch {
+	case c.is(name, "REFILL"):
+		b.refill, ok = c.number("REFILL", value, 1)
+	case c.is(name, "TAKE") && b.reduces:
+		b.take, ok = c.number("TAKE", value, 0)
+	case c.is(name, "AT"):
+		b.at, b.timed = c.time(value, b.unit)
+		ok = b.timed
+	case b.reduces:
+		c.fail("ERR syntax error at " + excerpt(name) + "; accepted: REFILL n, TAKE n, AT time")
+	default:
+		c.fail("ERR syntax error at " + excerpt(name) + "; accepted: REFILL n, AT time")
+	}
+	return ok
+}
+
+// bucketText returns the limit text of the bucket. It is good until the next one.
+func (c *conn) bucketText(b *bucket) []byte {
+	t := append(c.text[:0], "refill-bucket "...)
+	t = append(strconv.AppendInt(t, b.refill, 10), '/')
+	t = strconv.AppendInt(t, b.period, 10)
+	if b.unit == time.Millisecond {
+		t = append(t, 'm')
+	}
+	t = append(t, "s burst="...)
+	c.text = strconv.AppendInt(t, b.most, 10)
+	return c.text
+}

@@ -1,0 +1,132 @@
+package resp
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// A conn is a client's connection. All but what is marked belongs to the goroutine that serves it.
+type conn struct {
+	server  *Server
+	net     net.Conn
+	id      int64
+	created time.Time
+
+	in         []byte // what was received; in[start:end] is yet to be parsed
+	start, end int
+	need       int // how much of that there must be before parsing is of use
+	args       [][]byte
+	out        replies
+	batch      batch
+
+	last     *command // the command of the name that came last
+	lastName []byte
+	name     [maxName]byte // room for a name in upper case
+	text     []byte        // room for a limit text
+	mute     muting
+	closing  bool
+	counts   Counts
+
+	// These are read by others.
+	about  atomic.Pointer[about]
+	shown  [4]atomic.Int64
+	rounds atomic.Uint64 // rounds of reading, running and writing
+	writes atomic.Uint64 // odd while replies are being written
+
+	// These belong to sweep.
+	seen   activity
+	seenAt time.Time
+}
+
+func newConn(s *Server, nc net.Conn, id int64) *conn {
+	now := time.Now()
+	c := &conn{server: s, net: nc, id: id, created: now, seenAt: now}
+	c.about.Store(&about{})
+	return c
+}
+
+// serve reads what has arrived, runs every command in it, and writes all the replies, until the client or
+// the server ends it.
+func (c *conn) serve() {
+	defer c.close()
+	for !c.closing {
+		c.makeRoom()
+		if c.closing {
+			break
+		}
+		n, err := c.net.Read(c.in[c.end:])
+		c.end += n
+		c.run()
+		c.publish()
+		if !c.flush() || err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			return
+		}
+		c.closing = c.closing || err != nil
+	}
+	c.flush()
+	linger(c.net)
+}
+
+// run carries out every command that has arrived.
+func (c *conn) run() {
+	for !c.closing && c.end-c.start >= max(c.need, 1) {
+		args, size, need, err := c.server.parser.next(c.in[c.start:c.end], c.args[:0])
+		c.args, c.need = args, need
+		if err != nil {
+			c.fail("ERR " + err.Error())
+			c.closing = true
+			break
+		}
+		if size == 0 {
+			break
+		}
+		c.start += size
+		if len(args) > 0 {
+			c.execute()
+		}
+		if len(c.out.buf) >= flushAt {
+			c.settle()
+			c.closing = !c.flush() || c.closing
+		}
+	}
+	c.settle()
+}
+
+// flush writes the replies. It returns false if the client does not take them any more.
+func (c *conn) flush() bool {
+	if len(c.out.buf) == 0 {
+		return true
+	}
+	c.writes.Add(1)
+	_, err := c.net.Write(c.out.buf)
+	c.writes.Add(1)
+	if c.out.buf = c.out.buf[:0]; cap(c.out.buf) > usualOutput {
+		c.out.buf = nil
+	}
+	return err == nil
+}
+
+func (c *conn) close() {
+	_ = c.net.Close()
+	c.hold(0)
+	c.in = nil
+	c.publish()
+	c.server.forget(c)
+}
+
+// lingerTime is how long a connection that the server ends waits for its client to end it too.
+const lingerTime = 200 * time.Millisecond
+
+// linger ends a connection whose client may still be sending. To close it at once would make the operating system
+// throw away the last replies, if there was input left that nobody read.
+func linger(nc net.Conn) {
+	if half, ok := nc.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		_ = nc.SetReadDeadline(time.Now().Add(lingerTime))
+		_, _ = io.CopyN(io.Discard, nc, mostCommand)
+	}
+	_ = nc.Close()
+}

@@ -1,0 +1,148 @@
+package resp
+
+import "strconv"
+
+// redisVersion is the version of Redis whose protocol this is, for clients that decide by it what they may send.
+const redisVersion = "7.0.0"
+
+func connectionCommands() []*command {
+	fast := []string{"noscript", "loading", "stale", "fast"}
+	return []*command{
+		{name: "ping", arity: -1, flags: fast, group: "connection", run: (*conn).ping, summary: "Answers PONG, or a message."},
+		{name: "echo", arity: 2, flags: fast, group: "connection", run: (*conn).echo, summary: "Answers a message."},
+		{name: "hello", arity: -1, flags: fast, group: "connection", run: (*conn).hello, summary: "Chooses the protocol: 2 or 3."},
+		{name: "auth", arity: -2, flags: fast, group: "connection", run: (*conn).auth, summary: "Accepts the default user; there are no passwords."},
+		{name: "select", arity: 2, flags: fast, group: "connection", run: (*conn).selectDB, summary: "Chooses database 0, the only one."},
+		{name: "client", arity: -2, flags: fast, group: "connection", run: (*conn).client, summary: "Tells of connections, and names this one."},
+		{name: "quit", arity: -1, flags: fast, group: "connection", run: (*conn).quit, summary: "Closes the connection."},
+		{name: "reset", arity: 1, flags: fast, group: "connection", run: (*conn).reset, summary: "Makes the connection as it was when new."},
+		{name: "post", arity: -1, flags: fast, group: "connection", run: (*conn).refuseHTTP, summary: "Closes the connection: this is not HTTP."},
+		{name: "host:", arity: -1, flags: fast, group: "connection", run: (*conn).refuseHTTP, summary: "Closes the connection: this is not HTTP."},
+	}
+}
+
+func (c *conn) ping() {
+	switch len(c.args) {
+	case 1:
+		c.out.simple("PONG")
+	case 2:
+		c.out.bytes(c.args[1])
+	default:
+		c.wrongArity("ping")
+	}
+}
+
+func (c *conn) echo() { c.out.bytes(c.args[1]) }
+
+func (c *conn) quit() {
+	c.out.ok()
+	c.closing = true
+}
+
+func (c *conn) reset() {
+	c.out.three, c.mute = false, loud
+	c.about.Store(&about{})
+	c.out.simple("RESET")
+}
+
+// refuseHTTP keeps a web page from making its reader's browser send commands, in the body of a request.
+func (c *conn) refuseHTTP() { c.closing = true }
+
+func (c *conn) selectDB() {
+	switch n, ok := parseInt(c.args[1]); {
+	case !ok:
+		c.fail("ERR invalid DB index")
+	case n != 0:
+		c.fail("ERR DB index is out of range")
+	default:
+		c.out.ok()
+	}
+}
+
+func (c *conn) auth() {
+	switch {
+	case len(c.args) == 2:
+		c.fail("ERR AUTH <password> called without any password configured for the default user. " +
+			"Are you sure your configuration is correct?")
+	case len(c.args) > 3:
+		c.fail("ERR syntax error")
+	case c.authenticate(c.args[1]):
+		c.out.ok()
+	}
+}
+
+// authenticate accepts the default user, who needs no password and may give any.
+func (c *conn) authenticate(user []byte) bool {
+	if string(user) == "default" {
+		return true
+	}
+	c.fail("WRONGPASS invalid username-password pair or user is disabled.")
+	return false
+}
+
+// hello is HELLO [2|3 [AUTH user password] [SETNAME name]].
+func (c *conn) hello() {
+	three := c.out.three
+	if len(c.args) > 1 {
+		switch version, ok := parseInt(c.args[1]); {
+		case !ok:
+			c.fail("ERR Protocol version is not an integer or out of range")
+			return
+		case version != 2 && version != 3:
+			c.fail("NOPROTO unsupported protocol version")
+			return
+		default:
+			three = version == 3
+		}
+		if !c.helloOptions(c.args[2:]) {
+			return
+		}
+	}
+	c.out.three = three
+	c.greet()
+}
+
+func (c *conn) helloOptions(args [][]byte) bool {
+	for len(args) > 0 {
+		switch {
+		case len(args) >= 3 && c.is(args[0], "AUTH"):
+			if !c.authenticate(args[1]) {
+				return false
+			}
+			args = args[3:]
+		case len(args) >= 2 && c.is(args[0], "SETNAME"):
+			if !c.setName(args[1]) {
+				return false
+			}
+			args = args[2:]
+		default:
+			c.fail("ERR Syntax error in HELLO option " + excerpt(args[0]))
+			return false
+		}
+	}
+	return true
+}
+
+func (c *conn) greet() {
+	version := int64(2)
+	if c.out.three {
+		version = 3
+	}
+	c.out.pairs(8)
+	for _, pair := range [][2]string{{"server", "weir"}, {"version", redisVersion}, {"weir_version", c.server.options.Version}} {
+		c.out.bulk(pair[0])
+		c.out.bulk(pair[1])
+	}
+	c.out.bulk("proto")
+	c.out.integer(version)
+	c.out.bulk("id")
+	c.out.integer(c.id)
+	for _, pair := range [][2]string{{"mode", "standalone"}, {"role", "master"}} {
+		c.out.bulk(pair[0])
+		c.out.bulk(pair[1])
+	}
+	c.out.bulk("modules")
+	c.out.array(0)
+}
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }

@@ -1,0 +1,27 @@
+// Package resp serves decisions over the Redis protocol, RESP2 and RESP3, so that any Redis client is a weir client.
+//
+// Its own commands name the limit with each request:
+//
+//	WEIR.TAKE key "limit text" [COST n] [AT unix-microseconds]
+//	WEIR.PEEK key "limit text" [AT unix-microseconds]
+//	WEIR.REFUND key "limit text" [COST n] [AT unix-microseconds]
+//	WEIR.RESET key "limit text"
+//
+// TAKE, PEEK and REFUND answer [allowed 0|1, limit, remaining, retry_after, reset_after, delay], the waits in
+// microseconds, rounded up; a retry_after of -1 means never. After a REFUND that is what stands then. RESET answers OK.
+// The cost is 1 where it is not given.
+//
+// Programs written for other servers find their commands here. Waits are in whole seconds, rounded up:
+//
+//   - CL.THROTTLE key max_burst count period [quantity], as redis-cell has it: [limited 0|1, max_burst+1, remaining,
+//     retry_after, reset_after]. A retry_after of -1 means that the request was admitted, or when it was limited, never.
+//   - THROTTLE key max_burst count period [quantity], as throttlecrab has it: [allowed 0|1, max_burst, remaining,
+//     reset_after, retry_after]. A retry_after of 0 means that it was admitted, and -1 never. The two commands
+//     share the state of a key, whatever the limit.
+//   - RL.REDUCE key max refilltime [REFILL n] [TAKE n] [AT unix-seconds] and RL.GET key max refilltime [REFILL n]
+//     [AT unix-seconds], as Smyte's ratelimit has them: the tokens before taking. RL.REDUCE takes what is left
+//     where that is less than it asks for. RL.PREDUCE and RL.PGET are the same in milliseconds. A key with other
+//     parameters is another bucket: that of WEIR.TAKE with the limit text "refill-bucket n/refilltime burst=max".
+//
+// AT is refused unless [Options].TrustClientTime.
+package resp

@@ -1,0 +1,68 @@
+package resp
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/weirlimit/weir/server/limiters"
+)
+
+// Options for New. Limiters is required; the zero value of every other field stands for its default.
+type Options struct {
+	// Limiters are the limiters that commands name.
+	Limiters *limiters.Set
+	// TrustClientTime accepts AT, by which a client says what time it is. A client that can set the time can
+	// evade any limit.
+	TrustClientTime bool
+	// Version is weir's own, as INFO tells it. Default: "dev".
+	Version string
+	// Logger is told of failures that clients only see as an error without a reason, at most one a second.
+	// Default: none.
+	Logger *slog.Logger
+
+	// MaxConnections is how many clients may be connected at once. Default: 10,000.
+	MaxConnections int
+	// MaxCommand is the most bytes of a command. Default and most: 1 MB; least: 1 KB.
+	MaxCommand int
+	// MaxKey is the most bytes of a key. Default: 64 KB.
+	MaxKey int
+	// MaxBuffered is the most bytes of commands longer than 16 KB that are held while the rest of them arrives,
+	// for all clients together. Default: 256 MB.
+	MaxBuffered int64
+	// WriteTimeout is how long a client may take to read its replies before it is cut; it may be half as
+	// much again. Default: 10s.
+	WriteTimeout time.Duration
+	// IdleTimeout is how long a client may send nothing before it is cut. Default: for ever.
+	IdleTimeout time.Duration
+}
+
+const (
+	mostArgs    = 1024     // arguments of a command
+	mostInline  = 64 << 10 // bytes of a command that is a line
+	mostCommand = 1 << 20
+	leastInput  = 4 << 10  // of a connection's buffer for what it receives
+	usualInput  = 16 << 10 // what that grows to, while commands are no longer
+	usualOutput = 16 << 10 // of the buffer for replies that a connection keeps
+	flushAt     = 64 << 10 // replies are written when they are this long, though commands may be left
+)
+
+func (o Options) withDefaults() Options {
+	o.Version = orDefault(o.Version, "dev")
+	o.MaxConnections = orDefault(o.MaxConnections, 10_000)
+	o.MaxCommand = min(max(orDefault(o.MaxCommand, mostCommand), 1<<10), mostCommand)
+	o.MaxKey = orDefault(o.MaxKey, 64<<10)
+	o.MaxBuffered = orDefault(o.MaxBuffered, 256<<20)
+	o.WriteTimeout = orDefault(o.WriteTimeout, 10*time.Second)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func orDefault[T comparable](value, standard T) T {
+	var zero T
+	if value == zero {
+		return standard
+	}
+	return value
+}

@@ -1,0 +1,49 @@
+package resp
+
+// makeRoom makes room for more input. The buffer begins small. It grows to the usual size when a read fills it, and
+// further only for a command that is longer, as that arrives; after such a command it goes back.
+func (c *conn) makeRoom() {
+	left := c.end - c.start
+	switch size := len(c.in); {
+	case size == 0:
+		c.resize(leastInput)
+	case left == size:
+		c.resize(2 * size)
+	case c.end == size && size < usualInput:
+		c.resize(usualInput)
+	case size > usualInput && max(left, c.need) < usualInput:
+		c.resize(usualInput)
+	default:
+		c.shift(c.in)
+	}
+}
+
+func (c *conn) resize(size int) {
+	if !c.hold(size) {
+		c.fail("ERR too many long commands are arriving at once, try again")
+		c.closing = true
+		return
+	}
+	c.shift(make([]byte, size))
+}
+
+// shift moves the input that is left to the start of a buffer, which may be the one that it is in.
+func (c *conn) shift(to []byte) {
+	c.end = copy(to, c.in[c.start:c.end])
+	c.start, c.in = 0, to
+}
+
+// hold accounts for a buffer of this size in place of the one there is. It returns false if there may not be one.
+func (c *conn) hold(size int) bool {
+	more := beyondUsual(size) - beyondUsual(len(c.in))
+	if more == 0 {
+		return true
+	}
+	if c.server.buffered.Add(more) > c.server.options.MaxBuffered && more > 0 {
+		c.server.buffered.Add(-more)
+		return false
+	}
+	return true
+}
+
+func beyondUsual(size int) int64 { return int64(max(0, size-usualInput)) }

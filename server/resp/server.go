@@ -1,0 +1,169 @@
+package resp
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// drainTime is how long connections go on reading after a shutdown has begun, so that commands that had
+// arrived by then are carried out.
+const drainTime = 50 * time.Millisecond
+
+// A Server serves the Redis protocol. Make one with New.
+type Server struct {
+	options  Options
+	parser   parser
+	commands map[string]*command
+	started  time.Time
+	buffered atomic.Int64 // bytes of buffers longer than usual
+	failedAt atomic.Int64 // seconds since 1970 when a failure was last logged
+
+	ctx    context.Context // of the operations on the store
+	cancel context.CancelFunc
+
+	mu        sync.Mutex
+	closing   bool
+	listeners map[net.Listener]struct{}
+	conns     map[*conn]struct{}
+	lastID    int64
+	past      Stats // without the connections that are open
+	done      sync.WaitGroup
+}
+
+// New returns a server that does not listen yet.
+func New(o Options) *Server {
+	o = o.withDefaults()
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Server{
+		options:   o,
+		parser:    parser{maxCommand: o.MaxCommand, maxInline: min(mostInline, o.MaxCommand), maxArgs: mostArgs},
+		commands:  commands(),
+		started:   time.Now(),
+		ctx:       ctx,
+		cancel:    cancel,
+		listeners: map[net.Listener]struct{}{},
+		conns:     map[*conn]struct{}{},
+	}
+}
+
+// Serve answers the clients of a listener until Shutdown, and then returns nil. It closes the listener. It may
+// be called for several listeners. Another error is the listener's.
+func (s *Server) Serve(l net.Listener) error {
+	defer l.Close()
+	if !s.listen(l) {
+		return nil
+	}
+	stop := make(chan struct{})
+	defer close(stop)
+	go s.sweep(stop)
+	wait := time.Millisecond
+	for {
+		nc, err := l.Accept()
+		switch {
+		case err == nil:
+			wait = time.Millisecond
+			s.accept(nc)
+		case s.isClosing():
+			return nil
+		case isTemporary(err): // such as too many open files: it passes when a client leaves
+			s.options.Logger.Warn("resp: accept failed, trying again", "error", err, "wait", wait)
+			select {
+			case <-time.After(wait):
+			case <-s.ctx.Done():
+			}
+			wait = min(2*wait, time.Second)
+		default:
+			return err
+		}
+	}
+}
+
+func isTemporary(err error) bool {
+	t, ok := err.(interface{ Temporary() bool })
+	return ok && t.Temporary()
+}
+
+func (s *Server) listen(l net.Listener) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closing {
+		s.listeners[l] = struct{}{}
+	}
+	return !s.closing
+}
+
+func (s *Server) isClosing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closing
+}
+
+func (s *Server) accept(nc net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closing:
+		_ = nc.Close()
+		return
+	case len(s.conns) >= s.options.MaxConnections:
+		s.past.Refused++
+		s.done.Go(func() { refuse(nc) })
+		return
+	}
+	s.lastID++
+	s.past.Accepted++
+	c := newConn(s, nc, s.lastID)
+	s.conns[c] = struct{}{}
+	s.done.Go(c.serve)
+}
+
+// refuse says why before it closes. A new connection has room for that much: the deadline is for strange ones.
+func refuse(nc net.Conn) {
+	_ = nc.SetDeadline(time.Now().Add(lingerTime))
+	_, _ = nc.Write([]byte("-ERR max number of clients reached\r\n"))
+	linger(nc)
+}
+
+// forget is called by a connection when it ends.
+func (s *Server) forget(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+	s.past.Counts = s.past.Counts.plus(c.published())
+}
+
+// Shutdown stops listening, carries out the commands that have arrived, writes their replies and closes the
+// connections. When ctx ends before that is done it closes them at once, and returns the context's error.
+func (s *Server) Shutdown(ctx context.Context) error {
+	defer s.cancel()
+	s.mu.Lock()
+	s.closing = true
+	for l := range s.listeners {
+		_ = l.Close()
+	}
+	for c := range s.conns {
+		_ = c.net.SetReadDeadline(time.Now().Add(drainTime))
+	}
+	s.mu.Unlock()
+
+	done := make(chan struct{})
+	go func() {
+		s.done.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		s.cancel()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for c := range s.conns {
+			_ = c.net.Close()
+		}
+		return ctx.Err()
+	}
+}

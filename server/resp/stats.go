@@ -1,0 +1,48 @@
+package resp
+
+// Stats are counts since the server was made.
+type Stats struct {
+	Connections int64 // open now
+	Accepted    int64 // connections
+	Refused     int64 // connections beyond MaxConnections
+	Cut         int64 // connections that did not read their replies, or were idle
+	Counts
+}
+
+// Counts are counts of commands.
+type Counts struct {
+	Commands int64
+	Allowed  int64 // requests to take units
+	Denied   int64
+	Errors   int64 // error replies
+}
+
+func (c Counts) plus(d Counts) Counts {
+	return Counts{c.Commands + d.Commands, c.Allowed + d.Allowed, c.Denied + d.Denied, c.Errors + d.Errors}
+}
+
+// Stats returns the counts. What is being carried out may not be in them yet.
+func (s *Server) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stats := s.past
+	stats.Connections = int64(len(s.conns))
+	for c := range s.conns {
+		stats.Counts = stats.Counts.plus(c.published())
+	}
+	return stats
+}
+
+// publish shows what the connection has counted to Stats. Only the connection writes there.
+func (c *conn) publish() {
+	c.rounds.Add(1)
+	for i, n := range [...]int64{c.counts.Commands, c.counts.Allowed, c.counts.Denied, c.counts.Errors} {
+		if c.shown[i].Load() != n {
+			c.shown[i].Store(n)
+		}
+	}
+}
+
+func (c *conn) published() Counts {
+	return Counts{c.shown[0].Load(), c.shown[1].Load(), c.shown[2].Load(), c.shown[3].Load()}
+}
