@@ -18,6 +18,7 @@ func (r request) before(other request) bool {
 // second stay in the order in which they came.
 type order struct {
 	window int64 // seconds
+	most   int   // requests held
 	newest int64
 	floor  int64 // no request before it can be put in its place any more
 	begun  bool
@@ -43,7 +44,7 @@ func (o *order) push(r request) (late int64) {
 // ready reports whether pop has a request that none will come before.
 func (o *order) ready() bool {
 	n := len(o.held)
-	return n > 0 && (o.ended || n >= maxHeld || o.held[0].second <= o.newest-o.window)
+	return n > 0 && (o.ended || n >= o.most || o.held[0].second <= o.newest-o.window)
 }
 
 // pop returns the next request. Call it when ready.

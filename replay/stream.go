@@ -23,7 +23,7 @@ func newStream(log Log, o Options, counts *LogCounts) *stream {
 	}
 	return &stream{
 		lines:  lineReader{raw: raw},
-		order:  order{window: int64(o.Window.Seconds())},
+		order:  order{window: int64(o.Window.Seconds()), most: maxHeld},
 		counts: counts,
 	}
 }

@@ -38,7 +38,7 @@ func (r *Report) writeTraffic(w io.Writer) {
 		fmt.Fprintf(w, ", each costing %s", grouped(r.Cost))
 	}
 	if r.Requests > 0 {
-		fmt.Fprintf(w, ", %s to %s UTC (%v)", r.First.Format(textTime), r.Last.Format(textTime), r.Last.Sub(r.First))
+		fmt.Fprintf(w, ", %s to %s UTC (%s)", r.First.Format(textTime), r.Last.Format(textTime), short(r.Last.Sub(r.First)))
 	}
 	fmt.Fprintln(w)
 }
@@ -47,8 +47,8 @@ func (r *Report) writeProblems(w io.Writer) {
 	r.Unparsed.write(w, "not understood, and not counted as requests")
 	r.CutShort.write(w, "cut short, and counted all the same")
 	if n := r.Late.Requests; n > 0 {
-		fmt.Fprintf(w, "%s came too late to be put in order (window %v; the latest was %v behind), and counted at the newest time seen\n",
-			some(n, "request"), time.Duration(r.WindowSeconds)*time.Second, time.Duration(r.Late.FurthestSeconds)*time.Second)
+		fmt.Fprintf(w, "%s came too late to be put in order (window %s; the latest was %s behind), and counted at the newest time seen\n",
+			some(n, "request"), short(seconds(r.WindowSeconds)), short(seconds(r.Late.FurthestSeconds)))
 	}
 	if n := r.WithoutKey; n > 0 {
 		fmt.Fprintf(w, "%s without %s, taken as \"-\"\n", some(n, "request"), strings.Join(r.Key, " or "))
@@ -80,7 +80,7 @@ func (r *Report) writeLimits(w io.Writer) {
 	for _, l := range r.Limits {
 		row := []string{l.Limit.String(), grouped(l.Denied), percent(l.DeniedShare), grouped(l.ClientsDenied)}
 		if waits {
-			row = append(row, grouped(l.Delayed), (time.Duration(l.LongestDelayUS) * time.Microsecond).String())
+			row = append(row, grouped(l.Delayed), short(time.Duration(l.LongestDelayUS)*time.Microsecond))
 		}
 		rows = append(rows, row)
 	}
@@ -120,10 +120,14 @@ func (r *Report) writeTimeline(w io.Writer) {
 			rows[0] = append(rows[0], ">"+l.Limit.String())
 		}
 	}
-	fmt.Fprintf(w, "\nWhen, in buckets of %v (%s):\n", time.Duration(r.BucketSeconds)*time.Second, legend)
+	fmt.Fprintf(w, "\nWhen, in buckets of %s (%s):\n", short(seconds(r.BucketSeconds)), legend)
+	layout := textTime
+	if r.BucketSeconds%60 == 0 {
+		layout = strings.TrimSuffix(textTime, ":05")
+	}
 	rows[0] = append(rows[0], "")
 	for _, b := range r.Timeline {
-		row := []string{b.Start.Format(textTime), grouped(b.Requests)}
+		row := []string{b.Start.Format(layout), grouped(b.Requests)}
 		for _, n := range b.Denied {
 			row = append(row, grouped(n))
 		}
@@ -191,6 +195,28 @@ func grouped(n int64) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
+}
+
+func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
+
+// short is d.String() without trailing zero parts, and with days.
+func short(d time.Duration) string {
+	const day = 24 * time.Hour
+	days, rest := int64(d/day), d%day
+	text := rest.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	switch {
+	case days == 0:
+		return text
+	case rest == 0:
+		return grouped(days) + "d"
+	}
+	return grouped(days) + "d" + text
 }
 
 func percent(share float64) string { return strconv.FormatFloat(share*100, 'f', 2, 64) + " %" }
