@@ -102,9 +102,7 @@ func (c *conn) clientReply(arg []byte) {
 	case c.is(arg, "OFF"):
 		c.mute = silent
 	case c.is(arg, "SKIP"):
-		if c.mute != silent {
-			c.mute = skipNext
-		}
+		c.mute = max(c.mute, skipNext)
 	default:
 		c.fail("ERR syntax error")
 	}

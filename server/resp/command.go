@@ -31,20 +31,24 @@ func commands() map[string]*command {
 // execute carries out the command in args.
 func (c *conn) execute() {
 	c.counts.Commands++
-	mark, mute := len(c.out.buf), c.mute
-	if mute != loud {
-		c.settle()
-		mark = len(c.out.buf)
+	if c.mute == loud {
+		c.dispatch()
+	} else {
+		c.executeMuted()
 	}
+}
+
+// executeMuted throws the replies away, unless the command turns them on.
+func (c *conn) executeMuted() {
+	c.settle()
+	mark, mute := len(c.out.buf), c.mute
 	c.dispatch()
-	if mute == loud && c.mute == loud {
+	if c.mute == loud {
 		return
 	}
 	c.settle()
-	if c.mute != loud {
-		c.out.buf = c.out.buf[:mark]
-	}
-	if mute == skipping {
+	c.out.buf = c.out.buf[:mark]
+	if mute == skipNext {
 		c.mute = loud
 	}
 }
@@ -118,7 +122,6 @@ type muting uint8
 
 const (
 	loud     muting = iota
-	skipNext        // CLIENT REPLY SKIP was the last command
-	skipping        // none to this command
+	skipNext        // none to the next command
 	silent
 )
