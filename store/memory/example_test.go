@@ -1,0 +1,55 @@
+package memory_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/memory"
+)
+
+var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+
+func ExampleNew() {
+	s := memory.New(memory.Options{MaxKeys: 1 << 20, Overflow: memory.Share})
+	limiter, err := weir.New(weir.MustParseLimit("100/1m"), weir.WithStore(s))
+	if err != nil {
+		panic(err)
+	}
+	d, err := limiter.TakeAt(context.Background(), "user:42", 1, noon)
+	fmt.Println(d.Allowed, d.Remaining, err)
+	// Output: true 99 <nil>
+}
+
+func ExampleStore_Bind() {
+	binding, err := memory.New(memory.Options{}).Bind(store.Spec{Limit: algorithm.MustParseLimit("3/1m")})
+	if err != nil {
+		panic(err)
+	}
+	v, err := binding.Do(context.Background(), "user:42", algorithm.Op{Kind: algorithm.Take, Cost: 2}, noon.UnixNano())
+	fmt.Println(v.Granted, v.Remaining, v.Reset, err)
+	// Output: 2 1 40s <nil>
+}
+
+func ExampleStore_Stats() {
+	s := memory.New(memory.Options{})
+	limiter, err := weir.New(weir.MustParseLimit("100/1m"), weir.WithStore(s))
+	if err != nil {
+		panic(err)
+	}
+	for _, key := range []string{"a", "b", "a"} {
+		_, _ = limiter.TakeAt(context.Background(), key, 1, noon)
+	}
+	fmt.Println(s.Stats().Keys)
+	// Output: 2
+}
+
+func ExampleStore_Close() {
+	// A store that reads the time once in a millisecond has a goroutine for that, which Close ends.
+	s := memory.New(memory.Options{ClockResolution: time.Millisecond})
+	fmt.Println(s.Close())
+	// Output: <nil>
+}
