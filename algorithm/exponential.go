@@ -112,14 +112,19 @@ func (m exponential) wait(elapsed int64, passes func(elapsed int64) bool) time.D
 	})))
 }
 
+// refund lowers the rate so that there is room for as many units more as it gives back, now. It leaves the time
+// of the last update, for units weigh less the longer ago that is: to move it would take room away.
 func (m exponential) refund(state []int64, cost, now int64) []int64 {
 	rate, elapsed := m.at(state, now)
-	// The units weigh what they would if they had just been added.
-	left := m.next(rate, elapsed, 0) - float64(cost)
+	left := rate - float64(cost)
+	if elapsed > 0 {
+		x := float64(elapsed) / m.period
+		left = rate - float64(float64(cost)*(math.Expm1(x)/x))
+	}
 	if left <= 0 {
 		return state[:0]
 	}
-	return append(state[:0], max(state[0], now), int64(math.Float64bits(left)))
+	return append(state[:0], state[0], int64(math.Float64bits(left)))
 }
 
 func (m exponential) heal(state []int64, now int64) bool {
