@@ -1,0 +1,72 @@
+package algorithm_test
+
+import (
+	"math/big"
+	"slices"
+	"testing"
+
+	"github.com/weirlimit/weir/algorithm"
+	"pgregory.net/rapid"
+)
+
+// TestHealLeavesWhatTheLimitMadeAlone: as long as time goes forward no state is too far ahead.
+func TestHealLeavesWhatTheLimitMadeAlone(t *testing.T) {
+	forAll(t, func(t *rapid.T, l algorithm.Limit) {
+		p, tr := compile(t, l), newTrace(t, l, false)
+		state := drive(t, p, tr)
+		now, _ := tr.next(t)
+		before := slices.Clone(state)
+		if p.Heal(state, now) || !slices.Equal(state, before) {
+			t.Fatalf("%v: healed %d to %d at %d", l, before, state, now)
+		}
+	})
+}
+
+// TestHealGivesNothingAway: a healed key has no more room than before, and is fresh again within the time that a limit
+// takes from full debt. A key less than that ahead is left alone, so that a clock that stutters wipes no one's budget.
+func TestHealGivesNothingAway(t *testing.T) {
+	forAll(t, func(t *rapid.T, l algorithm.Limit) {
+		p, tr := compile(t, l), newTrace(t, l, true)
+		state := drive(t, p, tr)
+		now, _ := tr.next(t)
+		_, before := p.Apply(slices.Clone(state), algorithm.Op{}, now)
+		healed := p.Heal(state, now)
+		_, after := p.Apply(slices.Clone(state), algorithm.Op{}, now)
+		longest := ownReset(t, l)
+		switch {
+		case !healed && after != before:
+			t.Fatalf("%v: not healed at %d, but %+v became %+v", l, now, before, after)
+		case !healed && l.Strict:
+			return // hammering may have driven the rate to anything
+		case !healed:
+			longest.Add(longest, longest)
+		}
+		if after.Remaining > before.Remaining || big.NewInt(int64(after.ResetAfter)).Cmp(longest) > 0 {
+			t.Fatalf("%v: healed %v at %d: %+v to %+v; own reset %v", l, healed, now, before, after, longest)
+		}
+		if p.Heal(state, now) {
+			t.Fatalf("%v: %d healed twice at %d", l, state, now)
+		}
+	})
+}
+
+// ownReset is the longest that a key can be away from fresh when time only goes forward.
+func ownReset(t *rapid.T, l algorithm.Limit) *big.Int {
+	l = l.Canonical()
+	period := rat(int64(l.Period))
+	switch l.Algorithm {
+	case algorithm.FixedWindow, algorithm.QuotaReset, algorithm.SlidingLog:
+		return ceiling(period)
+	case algorithm.SlidingWindow, algorithm.Hybrid:
+		return ceiling(add(period, period))
+	case algorithm.SlidingBuckets:
+		return ceiling(mul(period, big.NewRat(l.Cells+1, l.Cells)))
+	case algorithm.RefillBucket:
+		refills := ceiling(big.NewRat(l.Burst, l.Count))
+		return refills.Mul(refills, big.NewInt(int64(l.Period)))
+	case algorithm.Exponential:
+		_, r := compile(t, l).Apply(nil, algorithm.Op{Cost: l.Count}, 0)
+		return big.NewInt(int64(r.ResetAfter))
+	}
+	return ceiling(mul(rat(l.Capacity()), big.NewRat(int64(l.Period), l.Count)))
+}
