@@ -25,7 +25,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 			return &countedConn{Conn: c, counts: l.counts}, nil
 		}
 		l.counts.connections.Add(-1)
-		l.counts.rejected.Add(1)
+		l.counts.refused.Add(1)
 		_ = c.Close()
 	}
 }

@@ -42,6 +42,7 @@ func TestBodiesRefused(t *testing.T) {
 		{"HalfASurrogate", "/v1/take", `{"key":"\ud800","limit":"1/1s"}`, "body", "not Unicode"},
 		{"HalvesSwapped", "/v1/take", `{"key":"\udc00\ud800","limit":"1/1s"}`, "body", "not Unicode"},
 		{"Unknown", "/v1/take", `{` + good + `,"burst":1}`, "burst", "unknown"},
+		{"NoName", "/v1/take", `{"":1}`, `""`, "unknown"},
 		{"OtherCase", "/v1/take", `{` + good + `,"Key":"l"}`, "Key", "unknown"},
 		{"Twice", "/v1/take", `{` + good + `,"key":"l"}`, "key", "given twice"},
 		{"KeyMissing", "/v1/take", `{"limit":"1/1s"}`, "key", "missing"},

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -95,7 +96,7 @@ func (q *request) set(name string, value json.Token, op operation, trustClientTi
 	field := fieldOf(name)
 	switch {
 	case field == 0 || field == costField && !op.costs:
-		return refuse(shown(name), "unknown", op.fields())
+		return refuse(cmp.Or(shown(name), `""`), "unknown", op.fields())
 	case field == atField && !trustClientTime:
 		return refuse(name, "not trusted", "no time of the client's, unless weir serve runs with --trust-client-time")
 	case q.seen&field != 0:

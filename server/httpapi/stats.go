@@ -4,9 +4,9 @@ import "sync/atomic"
 
 // Stats says what a server has done since it was made.
 type Stats struct {
-	// Connections is the number of connections open now; Accepted and Rejected are those that ever came and were
+	// Connections is the number of connections open now; Accepted and Refused are those that ever came and were
 	// served, or closed because there were too many.
-	Connections, Accepted, Rejected int64
+	Connections, Accepted, Refused int64
 	// Requests counts the requests answered, on any path; Allowed and Denied count the takes decided.
 	Requests, Allowed, Denied int64
 	// Errors counts the requests that were answered with a problem.
@@ -14,7 +14,7 @@ type Stats struct {
 }
 
 type counts struct {
-	connections, accepted, rejected   atomic.Int64
+	connections, accepted, refused    atomic.Int64
 	requests, allowed, denied, errors atomic.Int64
 }
 
@@ -24,7 +24,7 @@ func (s *Server) Stats() Stats {
 	return Stats{
 		Connections: c.connections.Load(),
 		Accepted:    c.accepted.Load(),
-		Rejected:    c.rejected.Load(),
+		Refused:     c.refused.Load(),
 		Requests:    c.requests.Load(),
 		Allowed:     c.allowed.Load(),
 		Denied:      c.denied.Load(),

@@ -100,8 +100,8 @@ func TestConnectionsBeyondTheMostAreClosed(t *testing.T) {
 		t.Errorf("the second connection got %q, want an end", got)
 	}
 	ask()
-	if got := s.Stats(); got.Connections != 1 || got.Accepted != 1 || got.Rejected != 1 {
-		t.Errorf("stats are %+v, want 1 connection, 1 accepted, 1 rejected", got)
+	if got := s.Stats(); got.Connections != 1 || got.Accepted != 1 || got.Refused != 1 {
+		t.Errorf("stats are %+v, want 1 connection, 1 accepted, 1 refused", got)
 	}
 }
 

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/weirlimit/weir/server"
+	"github.com/weirlimit/weir/store/memory"
+)
+
+// A commandLine is what kong reads the arguments into.
+type commandLine struct {
+	Serve   serveCommand   `cmd:"" help:"Serve decisions over the Redis protocol and HTTP."`
+	Replay  replayCommand  `cmd:"" help:"Run access logs against limits, on the log's own time."`
+	Bounds  boundsCommand  `cmd:"" help:"Recompute what each algorithm admits at worst."`
+	Version versionCommand `cmd:"" help:"Print the version."`
+}
+
+// The exit codes of the program.
+const (
+	exitOK    = 0
+	exitError = 1 // what was asked for went wrong
+	exitUsage = 2 // the arguments make no sense
+)
+
+// A program is one run of weir, with its own output, so that tests can run it as it is.
+type program struct {
+	stdout, stderr io.Writer
+	// serving, if not nil, is told of a server that listens, before it serves.
+	serving func(*server.Server)
+}
+
+// run does what the arguments ask for, until it is done or ctx ends, and returns the exit code.
+func (p *program) run(ctx context.Context, args []string) int {
+	var line commandLine
+	helped := false
+	k, err := kong.New(&line,
+		kong.Name("weir"),
+		kong.Description("weir decides whether a request may pass."),
+		kong.Writers(p.stdout, p.stderr),
+		kong.Exit(func(int) { helped = true }),
+		kong.Bind(p),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Vars{
+			"resp": server.DefaultRESP, "http": server.DefaultHTTP,
+			"grace": server.DefaultGrace.String(), "max_keys": fmt.Sprint(memory.DefaultMaxKeys),
+		},
+	)
+	if err != nil {
+		return p.fail(err, exitError)
+	}
+	command, err := k.Parse(args)
+	switch {
+	case helped: // kong has printed it
+		return exitOK
+	case err != nil:
+		return p.fail(fmt.Errorf("%w; weir --help shows what is accepted", err), exitUsage)
+	}
+	if err := command.Run(); err != nil {
+		return p.fail(err, exitError)
+	}
+	return exitOK
+}
+
+// fail says what went wrong. A field of the server's configuration is named as the flag that sets it.
+func (p *program) fail(err error, code int) int {
+	var config *server.ConfigError
+	if errors.As(err, &config) {
+		err = fmt.Errorf("--%w", config)
+	}
+	_, _ = fmt.Fprintf(p.stderr, "weir: %v\n", err)
+	return code
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/weirlimit/weir/server"
+	"github.com/weirlimit/weir/store/memory"
+)
+
+// serveCommand runs the daemon.
+type serveCommand struct {
+	RESP            string        `name:"resp" default:"${resp}" placeholder:"ADDRESS" help:"Where to serve the Redis protocol: host:port, a port of 127.0.0.1, or off. Default: ${default}."`
+	HTTP            string        `name:"http" default:"${http}" placeholder:"ADDRESS" help:"Where to serve HTTP: host:port, a port of 127.0.0.1, or off. Default: ${default}."`
+	TrustClientTime bool          `help:"Let requests say their own time. Whoever sets the time can pass any limit."`
+	MaxKeys         int           `default:"${max_keys}" placeholder:"N" help:"How many keys to hold at most. Default: ${default}."`
+	Overflow        string        `default:"deny" enum:"deny,share" help:"What new keys get while the store is full of live ones: a denial (deny), or one budget for all of them (share). Default: ${default}."`
+	Grace           time.Duration `default:"${grace}" help:"How long to wait for requests in flight after SIGINT or SIGTERM. Default: ${default}."`
+}
+
+// Validate implements kong's hook: a server takes 0 to mean the default, but who types a 0 means something else.
+func (c *serveCommand) Validate() error {
+	switch {
+	case c.RESP == "" || c.HTTP == "":
+		return errors.New("--resp and --http: empty; accepted: host:port, a port of 127.0.0.1, or off")
+	case c.MaxKeys < 1:
+		return fmt.Errorf("--max-keys %d: out of range; accepted: 1 to %d", c.MaxKeys, server.MostKeys)
+	case c.Grace < time.Millisecond:
+		return fmt.Errorf("--grace %v: out of range; accepted: 1ms to %v", c.Grace, server.MaxGrace)
+	}
+	return nil
+}
+
+func (c *serveCommand) config(log *slog.Logger) server.Config {
+	overflow := memory.Deny
+	if c.Overflow == "share" {
+		overflow = memory.Share
+	}
+	return server.Config{
+		RESP: c.RESP, HTTP: c.HTTP, TrustClientTime: c.TrustClientTime, MaxKeys: c.MaxKeys, Overflow: overflow,
+		Grace: c.Grace, Version: version(), Log: log,
+	}
+}
+
+// Run serves until ctx ends.
+func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
+	s, err := server.New(c.config(slog.New(slog.NewTextHandler(p.stderr, nil))))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := s.Open(); err != nil {
+		return err
+	}
+	greet(p.stdout, s)
+	if p.serving != nil {
+		p.serving(s)
+	}
+	return s.Run(ctx)
+}
+
+// greet says where the server listens, and what to paste to see it work.
+func greet(w io.Writer, s *server.Server) {
+	if a := s.RESPAddr(); a != nil {
+		_, _ = fmt.Fprintf(w, "Redis protocol on %s. Try:\n  redis-cli%s WEIR.TAKE user:42 100/1m\n", a, cliOptions(a))
+	}
+	if a := s.HTTPAddr(); a != nil {
+		_, _ = fmt.Fprintf(w, "HTTP on %s. Try:\n  curl -H content-type:application/json -d '{\"key\":\"user:42\",\"limit\":\"100/1m\"}' http://%s/v1/take\n", a, near(a))
+	}
+	_, _ = fmt.Fprintln(w, "Ctrl-C stops it.")
+}
+
+func cliOptions(a net.Addr) string {
+	host, port, err := net.SplitHostPort(near(a))
+	if err != nil || host == "127.0.0.1" {
+		return " -p " + port
+	}
+	return " -h " + host + " -p " + port
+}
+
+// near is where a client on this machine finds a server that listens at a.
+func near(a net.Addr) string {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return a.String()
+	}
+	return net.JoinHostPort("127.0.0.1", fmt.Sprint(tcp.Port))
+}

@@ -1,0 +1,97 @@
+package server
+
+import (
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/weirlimit/weir/store/memory"
+)
+
+const (
+	// Off, as an address, disables a protocol.
+	Off = "off"
+	// DefaultRESP is where the Redis protocol is served unless the Config says otherwise.
+	DefaultRESP = "127.0.0.1:6380"
+	// DefaultHTTP is where HTTP is served unless the Config says otherwise.
+	DefaultHTTP = "127.0.0.1:8080"
+	// DefaultGrace is how long Run waits for what is in flight unless the Config says otherwise.
+	DefaultGrace = 10 * time.Second
+	// MaxGrace is the longest grace time accepted.
+	MaxGrace = 10 * time.Minute
+	// MostKeys is the largest MaxKeys accepted.
+	MostKeys = 1 << 30
+)
+
+// Config says what a Server does. The zero value serves both protocols on this machine only.
+type Config struct {
+	// RESP and HTTP are the addresses at which the protocols are served: "host:port", a bare "port" of
+	// 127.0.0.1, ":port" of all interfaces, or Off. Port 0 means a free one. Empty: DefaultRESP, DefaultHTTP.
+	RESP, HTTP string
+	// TrustClientTime lets requests say their own time.
+	TrustClientTime bool
+	// MaxKeys is how many keys are held at most. 0: memory.DefaultMaxKeys.
+	MaxKeys int
+	// Overflow says what happens to new keys when MaxKeys others are live.
+	Overflow memory.Overflow
+	// Grace is how long Run waits for what is in flight after its context has ended. 0: DefaultGrace.
+	Grace time.Duration
+	// Version is told to clients and in the metrics. Empty: "dev".
+	Version string
+	// Log is told what an operator should know. Nil: nobody is.
+	Log *slog.Logger
+}
+
+// A ConfigError says which field of a Config can't be had, what it was, why not, and what would be accepted. The field is
+// named as the flag of weir serve is.
+type ConfigError struct {
+	Field, Value, Problem, Accept string
+}
+
+// Error implements error.
+func (e *ConfigError) Error() string {
+	return fmt.Sprintf("%s %s: %s; accepted: %s", e.Field, e.Value, e.Problem, e.Accept)
+}
+
+// checked fills in the defaults and reports the first field that makes no sense.
+func (c Config) checked() (Config, error) {
+	var err error
+	if c.RESP, err = address("resp", orDefault(c.RESP, DefaultRESP)); err != nil {
+		return c, err
+	}
+	if c.HTTP, err = address("http", orDefault(c.HTTP, DefaultHTTP)); err != nil {
+		return c, err
+	}
+	c.Grace = orDefault(c.Grace, DefaultGrace)
+	c.MaxKeys = orDefault(c.MaxKeys, memory.DefaultMaxKeys)
+	c.Version = orDefault(c.Version, "dev")
+	if c.Log == nil {
+		c.Log = discard()
+	}
+	return c, c.check()
+}
+
+func (c Config) check() error {
+	switch {
+	case c.RESP == Off && c.HTTP == Off:
+		return &ConfigError{"http", Off, "resp is off too, so that nothing would be served", "off for one of them"}
+	case c.RESP == c.HTTP && !anyPort(c.HTTP):
+		return &ConfigError{"http", c.HTTP, "resp is served there", "another address, or off"}
+	case c.MaxKeys < 1 || c.MaxKeys > MostKeys:
+		return &ConfigError{"max-keys", strconv.Itoa(c.MaxKeys), "out of range", fmt.Sprintf("1 to %d", MostKeys)}
+	case c.Overflow != memory.Deny && c.Overflow != memory.Share:
+		return &ConfigError{"overflow", strconv.Itoa(int(c.Overflow)), "unknown", "deny or share"}
+	case c.Grace < time.Millisecond || c.Grace > MaxGrace:
+		return &ConfigError{"grace", c.Grace.String(), "out of range", "1ms to " + MaxGrace.String()}
+	}
+	return nil
+}
+
+func orDefault[T comparable](value, standard T) T {
+	var zero T
+	if value == zero {
+		return standard
+	}
+	return value
+}

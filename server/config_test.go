@@ -1,0 +1,104 @@
+package server_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weirlimit/weir/server"
+	"github.com/weirlimit/weir/store/memory"
+)
+
+func TestConfigsRefused(t *testing.T) {
+	tests := []struct {
+		name  string
+		cfg   server.Config
+		field string
+	}{
+		{"BothOff", server.Config{RESP: "off", HTTP: "off"}, "http"},
+		{"SameAddress", server.Config{RESP: "7000", HTTP: "127.0.0.1:7000"}, "http"},
+		{"PortNotANumber", server.Config{RESP: "redis"}, "resp"},
+		{"PortTooLarge", server.Config{HTTP: "127.0.0.1:65536"}, "http"},
+		{"PortNegative", server.Config{HTTP: "-1"}, "http"},
+		{"PortSigned", server.Config{HTTP: "+80"}, "http"},
+		{"PortMissing", server.Config{HTTP: "127.0.0.1:"}, "http"},
+		{"IPv6WithoutBrackets", server.Config{RESP: "::1:6380"}, "resp"},
+		{"MaxKeysNegative", server.Config{MaxKeys: -1}, "max-keys"},
+		{"MaxKeysTooLarge", server.Config{MaxKeys: server.MostKeys + 1}, "max-keys"},
+		{"OverflowUnknown", server.Config{Overflow: 7}, "overflow"},
+		{"GraceNegative", server.Config{Grace: -time.Second}, "grace"},
+		{"GraceTooLong", server.Config{Grace: server.MaxGrace + 1}, "grace"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := server.New(test.cfg)
+			var config *server.ConfigError
+			if !errors.As(err, &config) || config.Field != test.field {
+				t.Fatalf("got %v, want a *ConfigError of %s", err, test.field)
+			}
+			for _, part := range []string{config.Field, config.Value, config.Accept} {
+				if part == "" || !strings.Contains(err.Error(), part) {
+					t.Errorf("%q does not say field, value and what is accepted", err)
+				}
+			}
+		})
+	}
+}
+
+func TestAddressesAccepted(t *testing.T) {
+	for _, text := range []string{"0", "127.0.0.1:0", "localhost:0", "off", "[::1]:65535", ":6380"} {
+		s, err := server.New(server.Config{RESP: text, HTTP: "1", Overflow: memory.Share})
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestBusyPortNamesItsField(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	s, err := server.New(server.Config{RESP: "0", HTTP: busy.Addr().String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	err = s.Open()
+	var config *server.ConfigError
+	if !errors.As(err, &config) || config.Field != "http" || config.Value != busy.Addr().String() {
+		t.Fatalf("got %v, want a *ConfigError of http %v", err, busy.Addr())
+	}
+	if c, err := net.Dial("tcp", s.RESPAddr().String()); err == nil {
+		c.Close()
+		t.Error("the other protocol still listens")
+	}
+}
+
+func TestListeningBeyondTheMachineIsSaid(t *testing.T) {
+	for address, want := range map[string]bool{"127.0.0.1:0": false, ":0": true} {
+		var log bytes.Buffer
+		s, err := server.New(server.Config{RESP: address, HTTP: server.Off, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Open(); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(log.String(), "beyond this machine"); got != want {
+			t.Errorf("%s: warned %v, want %v; log: %s", address, got, want, log.String())
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

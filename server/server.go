@@ -1,0 +1,171 @@
+// Package server is the daemon: one store, and the protocols over which clients reach it.
+//
+// Each protocol has a folder that decodes, lets the limiters decide, and encodes. A key under a limit
+// is the same key on all of them.
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weirlimit/weir/server/httpapi"
+	"github.com/weirlimit/weir/server/limiters"
+	"github.com/weirlimit/weir/server/resp"
+	"github.com/weirlimit/weir/store/memory"
+)
+
+// A Server is the daemon. New makes it, Open listens, Run serves until its context ends, Close frees what New and
+// Open took.
+type Server struct {
+	cfg       Config
+	store     *memory.Store
+	protocols []*protocol
+	closing   sync.Once
+}
+
+// A protocol is one of the ways in.
+type protocol struct {
+	name     string // of the Config's field and of the flag
+	address  string
+	listener net.Listener // nil until Open
+	server   interface {
+		Serve(net.Listener) error
+		Shutdown(context.Context) error
+	}
+}
+
+// New returns a server that does not listen yet. It refuses, as a *ConfigError, a configuration that makes no sense.
+func New(cfg Config) (*Server, error) {
+	cfg, err := cfg.checked()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, store: memory.New(memory.Options{MaxKeys: cfg.MaxKeys, Overflow: cfg.Overflow})}
+	set := limiters.New(s.store)
+	stats := sources{store: s.store.Stats}
+	registry := prometheus.NewRegistry()
+	if cfg.RESP != Off {
+		r := resp.New(resp.Options{
+			Limiters: set, TrustClientTime: cfg.TrustClientTime, Version: cfg.Version, Logger: cfg.Log,
+		})
+		stats.resp = r.Stats
+		s.protocols = append(s.protocols, &protocol{name: "resp", address: cfg.RESP, server: r})
+	}
+	if cfg.HTTP != Off {
+		h := httpapi.New(httpapi.Options{
+			Limiters: set, TrustClientTime: cfg.TrustClientTime, Gatherer: registry, Log: cfg.Log,
+		})
+		stats.http = h.Stats
+		s.protocols = append(s.protocols, &protocol{name: "http", address: cfg.HTTP, server: h})
+	}
+	register(registry, stats, cfg.Version)
+	return s, nil
+}
+
+// Open listens on the addresses of the configuration. When one of them can't be had it returns a *ConfigError that
+// says which, and listens on none.
+func (s *Server) Open() error {
+	for _, p := range s.protocols {
+		l, err := net.Listen("tcp", p.address)
+		if err != nil {
+			s.closeListeners()
+			return &ConfigError{Field: p.name, Value: p.address, Problem: why(err), Accept: addressAccepted}
+		}
+		p.listener = l
+		s.warn(p)
+	}
+	return nil
+}
+
+func (s *Server) warn(p *protocol) {
+	if tcp, ok := p.listener.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
+		s.cfg.Log.Warn("listening beyond this machine: whoever can connect can use and reset every key, without a password",
+			"protocol", p.name, "address", tcp.String())
+	}
+}
+
+// RESPAddr returns the address at which the Redis protocol is served, after Open. It is nil when that is off.
+func (s *Server) RESPAddr() net.Addr { return s.addr("resp") }
+
+// HTTPAddr returns the address at which HTTP is served, after Open. It is nil when that is off.
+func (s *Server) HTTPAddr() net.Addr { return s.addr("http") }
+
+func (s *Server) addr(name string) net.Addr {
+	for _, p := range s.protocols {
+		if p.name == name && p.listener != nil {
+			return p.listener.Addr()
+		}
+	}
+	return nil
+}
+
+// Run serves until ctx ends or a protocol fails. It then stops accepting, lets what is in flight finish within the
+// grace time, and closes what is left. It returns nil after ctx ended, else the failure. Open comes first;
+// a server runs once.
+func (s *Server) Run(ctx context.Context) error {
+	failed := make(chan error, len(s.protocols))
+	for _, p := range s.protocols {
+		if p.listener == nil {
+			return errors.New("server: Run comes after Open")
+		}
+		go func() { failed <- p.server.Serve(p.listener) }()
+	}
+	running := len(s.protocols)
+	var err error
+	select {
+	case <-ctx.Done():
+		s.cfg.Log.Info("stopping", "grace", s.cfg.Grace)
+	case err = <-failed:
+		running--
+	}
+	s.shutdown()
+	for range running {
+		err = errors.Join(err, <-failed)
+	}
+	return err
+}
+
+// shutdown ends all protocols at the same time, so that they share the grace time.
+func (s *Server) shutdown() {
+	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Grace)
+	defer cancel()
+	start := time.Now()
+	var all sync.WaitGroup
+	for _, p := range s.protocols {
+		all.Go(func() {
+			if err := p.server.Shutdown(ctx); err != nil {
+				s.cfg.Log.Warn("grace time is over: connections were cut", "protocol", p.name, "error", err)
+			}
+		})
+	}
+	all.Wait()
+	s.cfg.Log.Info("stopped", "took", time.Since(start).Round(time.Millisecond))
+}
+
+// Close frees the addresses and the store. It may be called more than once, but not while Run runs.
+func (s *Server) Close() error {
+	var err error
+	s.closing.Do(func() {
+		s.closeListeners()
+		err = s.store.Close()
+	})
+	return err
+}
+
+// closeListeners closes what a shutdown has not closed yet; that it has is no error.
+func (s *Server) closeListeners() {
+	for _, p := range s.protocols {
+		if p.listener != nil {
+			_ = p.listener.Close()
+		}
+	}
+}
+
+// discard is the log of a server that is given none.
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
