@@ -77,7 +77,7 @@ func (p plan) measure(ctx context.Context, progress io.Writer) ([]result, error)
 		}
 	}
 	for _, each := range p.peerList {
-		if p.skipMemory || each.Name == peer.WeirBatch {
+		if p.skipMemory || each.Kind == peer.Ours && each.Name != peer.Weir { // the same table
 			continue
 		}
 		if err := slot(each.Name, memory); err != nil {

@@ -77,7 +77,7 @@ func (p plan) times(results []result) *report.Table {
 			}
 		}
 		t.Add(append(row, report.Number(heap.PerKey), report.Number(heap.WithText),
-			fmt.Sprintf("%.1f", report.Median(allocs)), fmt.Sprintf("%.0f", report.Median(bytes)))...)
+			report.Number(report.Median(allocs)), report.Number(report.Median(bytes)))...)
 	}
 	return t
 }
@@ -98,17 +98,17 @@ func (p plan) summary(results []result) *report.Table {
 	t := &report.Table{Head: []string{"", "fastest peer", "its ns", "weir ns", "times as fast", "aim", "weir / bare table", "aim", "single / batch"}}
 	for _, w := range p.workloadList {
 		ours := nanoseconds(results, peer.Weir, w.Slug)
-		best, ns := "", math.Inf(1)
+		best, ratio := "", math.Inf(1)
 		for _, each := range p.peerList {
-			if m := report.Median(nanoseconds(results, each.Name, w.Slug)); each.Kind == peer.Rival && m < ns {
-				best, ns = each.Name, m
+			if r := report.Ratio(nanoseconds(results, each.Name, w.Slug), ours); each.Kind == peer.Rival && r < ratio {
+				best, ratio = each.Name, r
 			}
 		}
 		if best == "" || len(ours) == 0 {
 			continue
 		}
-		t.Add(w.Name, best, report.Number(ns), report.Number(report.Median(ours)),
-			report.Number(report.Ratio(nanoseconds(results, best, w.Slug), ours)), aims[w.Slug],
+		t.Add(w.Name, best, report.Number(report.Median(nanoseconds(results, best, w.Slug))), report.Number(report.Median(ours)),
+			report.Number(ratio), aims[w.Slug],
 			report.Number(report.Ratio(ours, nanoseconds(results, peer.Bare, w.Slug))), "≤ 1.3",
 			report.Number(report.Ratio(ours, nanoseconds(results, peer.WeirBatch, w.Slug))))
 	}

@@ -72,6 +72,8 @@ func All() []Peer {
 	return []Peer{
 		{Weir, "", Ours, newWeir},
 		{WeirBatch, "", Ours, newWeirBatch},
+		{"weir, 0.5 ms clock", "", Ours, newWeirCoarse},
+		{"weir, 0.5 ms clock, batches of 32", "", Ours, newWeirCoarseBatch},
 		{"x/time/rate in sync.Map", "golang.org/x/time", Rival, newXTime},
 		{"x/time/rate in mutex map", "golang.org/x/time", Rival, newXTimeLocked},
 		{"throttled", "github.com/throttled/throttled/v2", Rival, newThrottled},

@@ -2,8 +2,10 @@ package peer
 
 import (
 	"context"
+	"time"
 
 	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/store/memory"
 )
 
 type weirLimiter struct{ l *weir.Limiter }
@@ -15,6 +17,13 @@ func buildWeir(b Budget, opts ...weir.Option) (weirLimiter, error) {
 
 func newWeir(b Budget) (Limiter, error) { return buildWeir(b) }
 
+// coarse is weir with a clock that is up to half a millisecond late.
+func coarse() weir.Option {
+	return weir.WithStore(memory.New(memory.Options{ClockResolution: 500 * time.Microsecond}))
+}
+
+func newWeirCoarse(b Budget) (Limiter, error) { return buildWeir(b, coarse()) }
+
 // Allow implements Limiter.
 func (w weirLimiter) Allow(key string) bool {
 	d, err := w.l.Take(context.Background(), key, 1)
@@ -25,6 +34,11 @@ type weirBatch struct{ weirLimiter }
 
 func newWeirBatch(b Budget) (Limiter, error) {
 	w, err := buildWeir(b)
+	return weirBatch{w}, err
+}
+
+func newWeirCoarseBatch(b Budget) (Limiter, error) {
+	w, err := buildWeir(b, coarse())
 	return weirBatch{w}, err
 }
 

@@ -31,7 +31,7 @@ func TestRatioComparesWithinARound(t *testing.T) {
 }
 
 func TestNumbersAreShort(t *testing.T) {
-	for x, want := range map[float64]string{0: "0.00", 1.256: "1.26", 25.34: "25.3", 126.4: "126", 87_123: "87k", 3_290_000: "3.29M", math.NaN(): "–"} {
+	for x, want := range map[float64]string{0: "0.00", 1.256: "1.26", 25.34: "25.3", 126.4: "126", 87_123: "87k", 3_290_000: "3.29M", math.NaN(): "–", math.Inf(1): "–"} {
 		if got := report.Number(x); got != want {
 			t.Errorf("Number(%v) = %q, want %q", x, got, want)
 		}

@@ -30,10 +30,10 @@ func (t *Table) Write(w io.Writer) error {
 	return err
 }
 
-// Number writes three significant digits at least, thousands and millions short, and a dash for NaN.
+// Number writes three significant digits at least, thousands and millions short, and a dash for what is no number.
 func Number(x float64) string {
 	switch {
-	case math.IsNaN(x):
+	case math.IsNaN(x), math.IsInf(x, 0):
 		return "–"
 	case x >= 1e6:
 		return fmt.Sprintf("%.2fM", x/1e6)
