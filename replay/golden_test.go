@@ -79,6 +79,30 @@ func TestTheReportOfOneLimitReadsLikeThis(t *testing.T) {
 	golden(t, "one.txt", out.Bytes())
 }
 
+// The example of docs/replay.md can be pasted at the root of the repository.
+func TestTheDocumentedExampleIsReal(t *testing.T) {
+	o := options("5/1m", "10/1m burst=20")
+	o.Bucket = 6 * time.Hour
+	report, err := replay.Run(context.Background(), []replay.Log{
+		{Name: "replay/testdata/access.log", Reader: strings.NewReader(sample())},
+	}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := report.WriteText(&out); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../docs/replay.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := `go run ./cmd/weir replay --limit 5/1m --limit "10/1m burst=20" --bucket 6h replay/testdata/access.log` + "\n"
+	if want := command + "```\n\n```text\n" + out.String() + "```\n"; !strings.Contains(string(page), want) {
+		t.Errorf("docs/replay.md does not have\n%s", want)
+	}
+}
+
 func TestTheReportOfSeveralLimitsReadsLikeThis(t *testing.T) {
 	o := options("5/1m", "leaky-queue 5/1m queue=10", "sliding-log 1/24h")
 	o.Top, o.Bucket = 2, 6*time.Hour

@@ -20,8 +20,8 @@ import (
 
 // Defaults and bounds of Options.
 const (
-	// DefaultWindow puts in order what a server writes that notes a request's minute at its end and its second
-	// at its begin, as some do.
+	// DefaultWindow is for logs whose minutes are in order and whose seconds are not, and for requests that are
+	// logged at their end with the time of their begin, if they take no longer.
 	DefaultWindow     = time.Minute
 	DefaultMaxClients = 10_000_000
 	MaxWindow         = 24 * time.Hour
@@ -143,7 +143,7 @@ func (r *run) merge(ctx context.Context, logs []Log) error {
 	}
 	for n := 0; len(heads) > 0; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+			return fmt.Errorf("replay: stopped after %d requests: %w", n, context.Cause(ctx))
 		}
 		next := heads.pop()
 		if err := r.decide(ctx, next); err != nil {

@@ -47,7 +47,7 @@ func (r *Report) writeProblems(w io.Writer) {
 	r.Unparsed.write(w, "not understood, and not counted as requests")
 	r.CutShort.write(w, "cut short, and counted all the same")
 	if n := r.Late.Requests; n > 0 {
-		fmt.Fprintf(w, "%s came too late to be put in order (window %s; the latest was %s behind), and counted at the newest time seen\n",
+		fmt.Fprintf(w, "%s came too late to be put in order (window %s; the furthest was %s behind), and counted at the newest time seen\n",
 			some(n, "request"), short(seconds(r.WindowSeconds)), short(seconds(r.Late.FurthestSeconds)))
 	}
 	if n := r.WithoutKey; n > 0 {

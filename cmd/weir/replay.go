@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -30,10 +29,8 @@ type replayCommand struct {
 	Logs       []string      `arg:"" optional:"" name:"log" help:"Access logs in common or combined format, plain or gzip; - or none is standard input. Several are merged by time."`
 }
 
-// Run writes the report to the program's standard output.
-func (c *replayCommand) Run(k *kong.Context) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
+// Run writes the report to the program's standard output. The end of ctx ends it.
+func (c *replayCommand) Run(ctx context.Context, k *kong.Context) error {
 	progress := progressOn(os.Stderr)
 	if c.JSON {
 		progress = noProgress
