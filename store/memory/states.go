@@ -17,8 +17,8 @@ const (
 	// sweptWithAdd is how many entries are looked at when one is added, so that what is forgotten keeps up with
 	// what is added.
 	sweptWithAdd = 4
-	// sweptWhenFull is how many are looked at when the store is full.
-	sweptWhenFull = 1024
+	// sweptWhenFull is how many of a shard are looked at when the store is full.
+	sweptWhenFull = 256
 )
 
 // A stateTable maps fingerprints to states of any number of words, with a short lock for each of its shards.
@@ -32,8 +32,10 @@ type stateShard struct {
 	mu      sync.Mutex
 	index   map[fingerprint]*entry
 	entries []*entry
-	cursor  int   // of the entry that is looked at next
-	swept   int64 // the latest time at which a key was forgotten
+	cursor  int          // of the entry that is looked at next
+	swept   int64        // the latest time at which a key was forgotten
+	next    atomic.Int64 // no entry is fresh before this: nothing to reclaim
+	soonest int64        // the same for the entries that the cursor has passed
 	_       [64]byte
 }
 
@@ -50,6 +52,8 @@ func newStateTable(s *Store) *stateTable {
 	for i := range t.shards {
 		t.shards[i].index = map[fingerprint]*entry{}
 		t.shards[i].swept = math.MinInt64
+		t.shards[i].soonest = math.MaxInt64
+		t.shards[i].next.Store(math.MaxInt64)
 	}
 	return t
 }
@@ -68,31 +72,41 @@ func (h *stateShard) remove(e *entry) {
 	last := len(h.entries) - 1
 	h.entries[e.at] = h.entries[last]
 	h.entries[e.at].at = e.at
+	h.soonest = min(h.soonest, h.entries[e.at].expires) // the cursor may have passed its new place
 	h.entries[last] = nil
 	h.entries = h.entries[:last]
 	delete(h.index, e.fp)
 }
 
+// expire sets when the entry can be forgotten.
+func (h *stateShard) expire(e *entry, at int64) {
+	e.expires = at
+	h.soonest = min(h.soonest, at)
+	if at < h.next.Load() {
+		h.next.Store(at)
+	}
+}
+
 // sweep looks at some entries, others with each call, and forgets those that are fresh. The caller holds the mutex.
-func (h *stateShard) sweep(most int, now int64) (freed int, next int64) {
-	next = math.MaxInt64
-	for range min(most, len(h.entries)) {
-		h.cursor++
-		if h.cursor >= len(h.entries) {
-			h.cursor = 0
+func (h *stateShard) sweep(most int, now int64) (freed int) {
+	for range most {
+		if h.cursor >= len(h.entries) { // once around
+			h.next.Store(h.soonest)
+			h.cursor, h.soonest = 0, math.MaxInt64
 		}
-		e := h.entries[h.cursor]
-		if e.expires > now {
-			next = min(next, e.expires)
-			continue
-		}
-		h.swept = max(h.swept, now)
-		h.remove(e)
-		if freed++; len(h.entries) == 0 {
+		if h.next.Load() > now || len(h.entries) == 0 {
 			break
 		}
+		if e := h.entries[h.cursor]; e.expires > now {
+			h.soonest = min(h.soonest, e.expires)
+			h.cursor++
+		} else {
+			h.swept = max(h.swept, now)
+			h.remove(e)
+			freed++
+		}
 	}
-	return freed, next
+	return freed
 }
 
 // reclaim implements reclaimer.
@@ -100,10 +114,12 @@ func (t *stateTable) reclaim(now int64) (freed int, next int64) {
 	next = math.MaxInt64
 	for range stateShards {
 		h := &t.shards[t.cursor.Add(1)%stateShards]
-		h.mu.Lock()
-		f, at := h.sweep(sweptWhenFull/stateShards, now)
-		h.mu.Unlock()
-		freed, next = freed+f, min(next, at)
+		if h.next.Load() <= now && freed == 0 {
+			h.mu.Lock()
+			freed += h.sweep(sweptWhenFull, now)
+			h.mu.Unlock()
+		}
+		next = min(next, h.next.Load())
 	}
 	t.store.forget(freed)
 	return freed, next
@@ -166,8 +182,7 @@ func (b *stateBinding) do(fp fingerprint, op algorithm.Op, given, now int64, may
 	if !mayAdd {
 		return algorithm.Verdict{}, missing
 	}
-	freed, _ := h.sweep(sweptWithAdd, now)
-	b.store.forget(freed)
+	b.store.forget(h.sweep(sweptWithAdd, now))
 	e = h.add(fp)
 	// Time that steps back does not make a key new that was forgotten later than that.
 	state, r := b.program.Apply(e.state, op, max(now, h.swept))
@@ -191,7 +206,7 @@ func (b *stateBinding) settle(h *stateShard, e *entry, now int64, r algorithm.Re
 		b.store.keys.Add(-1)
 		return
 	}
-	e.expires = now + int64(r.ResetAfter)
+	h.expire(e, now+int64(r.ResetAfter))
 }
 
 // doOverflow decides for a key that finds the store full.

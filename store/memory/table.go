@@ -179,10 +179,8 @@ func (d *directory) doubled() *directory {
 	return twice
 }
 
-const (
-	mostVisited = 16 // segments that one call of reclaim looks at
-	mostSwept   = 4  // segments of those that it sweeps
-)
+// mostVisited is how many segments one call of reclaim looks at.
+const mostVisited = 64
 
 // reclaim implements reclaimer.
 func (t *table) reclaim(now int64) (freed int, next int64) {
@@ -191,22 +189,17 @@ func (t *table) reclaim(now int64) (freed int, next int64) {
 		return 0, math.MaxInt64
 	}
 	next = math.MaxInt64
-	d := t.dir.Load()
-	for swept := 0; swept < mostSwept; {
-		visit := t.cursor.Add(1)
-		g := d.segments[visit%uint64(len(d.segments))].Load()
-		if g.next.Load() <= units {
+	segments := t.dir.Load().segments
+	for range min(mostVisited, len(segments)) {
+		g := segments[t.cursor.Add(1)%uint64(len(segments))].Load()
+		if g.next.Load() <= units && freed == 0 {
 			g.mu.Lock()
 			if !g.replaced.Load() {
 				freed += g.sweep(units)
 			}
 			g.mu.Unlock()
-			swept++
 		}
 		next = min(next, g.next.Load())
-		if visit%mostVisited == 0 || visit%uint64(len(d.segments)) == 0 {
-			break
-		}
 	}
 	t.store.forget(freed)
 	if next == math.MaxInt64 {
