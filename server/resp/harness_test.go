@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -189,7 +191,19 @@ func (c *client) expectClosed() string {
 	c.t.Helper()
 	rest, err := io.ReadAll(c.in)
 	if err != nil {
-		c.t.Fatalf("the connection was not closed in order: %v, after %q", err, rest)
+		c.t.Fatalf("the connection was not closed in order: %v, after %.80q", err, rest)
 	}
 	return string(rest)
+}
+
+func newLogger(to io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(to, nil)) }
+
+// eventually waits until something that takes no time by itself has come about.
+func eventually(t testing.TB, what string, happened func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !happened(); runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
 }
