@@ -1,0 +1,123 @@
+package algorithm_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weirlimit/weir/algorithm"
+)
+
+// A refusal is what a LimitError must say: the field, the value as it was, and part of what would be accepted.
+type refusal struct{ field, value, accept string }
+
+func (want refusal) check(t *testing.T, what any, err error) {
+	t.Helper()
+	var got *algorithm.LimitError
+	if !errors.As(err, &got) {
+		t.Errorf("%+v: %v, want a refusal of %s", what, err, want.field)
+		return
+	}
+	if got.Field != want.field || got.Value != want.value || !strings.Contains(got.Accept, want.accept) {
+		t.Errorf("%+v: %#v, want %+v", what, got, want)
+	}
+	for _, part := range []string{got.Field, got.Value, got.Accept} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%+v: %q does not say %q", what, err, part)
+		}
+	}
+}
+
+// These are also pitfall A3 (rates and periods that are nothing, less, or no number).
+func TestLimitTextIsRefused(t *testing.T) {
+	for text, want := range map[string]refusal{
+		"":                      {"text", `""`, "count/period"},
+		"gcra":                  {"text", `"gcra"`, "count/period"},
+		"gcra gcra":             {"rate", `"gcra"`, "count/period"},
+		"leaky 4/1s":            {"algorithm", `"leaky"`, "leaky-bucket, leaky-queue"},
+		"0/1s":                  {"count", "0", "1 to 9223372036854775807"},
+		"-1/1s":                 {"count", "-1", "1 to 9223372036854775807"},
+		"NaN/1s":                {"count", `"NaN"`, "whole number"},
+		"Inf/1s":                {"count", `"Inf"`, "whole number"},
+		"1.5/1s":                {"count", `"1.5"`, "whole number"},
+		"/1s":                   {"count", `""`, "whole number"},
+		"1e3/1s":                {"count", `"1e3"`, "whole number"},
+		"9223372036854775808/s": {"count", "9223372036854775808", "at most 9223372036854775807"},
+		"10/":                   {"period", `""`, "1h30m"},
+		"10/0s":                 {"period", "0s", "1ns"},
+		"10/-1s":                {"period", "-1s", "1ns"},
+		"10/10":                 {"period", `"10"`, "1s, 500ms"},
+		"10/1y":                 {"period", `"1y"`, "24h"},
+		"10/NaN":                {"period", `"NaN"`, "1s, 500ms"},
+		"10/9999999h":           {"period", `"9999999h"`, "duration"},
+		"10/1s burst=0":         {"burst", "0", "1 or more"},
+		"10/1s burst=-3":        {"burst", "-3", "1 or more"},
+		"10/1s burst":           {"burst", `""`, "whole number"},
+		"10/1s burst=5 burst=6": {"burst", "twice", "once"},
+		"10/1s capacity=5":      {"option", `"capacity=5"`, "burst=n"},
+		"10/1s strict":          {"strict", "true", "none for token-bucket"},
+		"10/1s queue=5":         {"queue", "5", "none for token-bucket"},
+		"gcra 10/1s cells=5":    {"cells", "5", "none for gcra"},
+
+		"fixed-window 10/1s burst=5":         {"burst", "5", "none for fixed-window"},
+		"exponential 10/1s strict=yes":       {"option", `"strict=yes"`, "no value"},
+		"exponential 10/1s strict strict":    {"option", `"strict"`, "once"},
+		"sliding-buckets 10/1s cells=3601":   {"cells", "3601", "1 to 3600"},
+		"sliding-buckets 10/59ns":            {"cells", "60", "at most 59"},
+		"sliding-log 1048577/1s":             {"count", "1048577", "1 to 1048576"},
+		"exponential 4503599627370497/1s":    {"count", "4503599627370497", "1 to 4503599627370496"},
+		"exponential 1/5400h":                {"period", "5400h0m0s", "at most"},
+		"fixed-window 1/350000h":             {"period", "350000h0m0s", "less than"},
+		"1/1h burst=9223372036854775807":     {"burst", "9223372036854775807", "73 years"},
+		"refill-bucket 1/1h burst=900000":    {"burst", "900000", "73 years"},
+		"leaky-queue 1/1h queue=900000":      {"queue", "900000", "73 years"},
+		"leaky-queue 1/1s queue=" + maxInt64: {"queue", maxInt64, "1 to 9223372036854775806"},
+	} {
+		_, err := algorithm.ParseLimit(text)
+		want.check(t, text, err)
+	}
+	_, err := algorithm.ParseLimit(strings.Repeat("1", 201))
+	refusal{"text", "of 201 bytes", "at most 200 bytes"}.check(t, "a long text", err)
+}
+
+const maxInt64 = "9223372036854775807"
+
+func TestLimitIsRefused(t *testing.T) {
+	const second = time.Second
+	for l, want := range map[algorithm.Limit]refusal{
+		{}:                                {"count", "0", "1 to"},
+		{Count: 1}:                        {"period", "0s", "1ns"},
+		{Count: 1, Period: -second}:       {"period", "-1s", "1ns"},
+		{Count: -1, Period: second}:       {"count", "-1", "1 to"},
+		{Count: math.MinInt64, Period: 1}: {"count", "-9223372036854775808", "1 to"},
+
+		{Algorithm: "Token-Bucket", Count: 1, Period: 1}:                           {"algorithm", `"Token-Bucket"`, "token-bucket, gcra"},
+		{Count: 1, Period: 1, Burst: -1}:                                           {"burst", "-1", "the count"},
+		{Count: 1, Period: 1, Cells: 5}:                                            {"cells", "5", "none for token-bucket"},
+		{Algorithm: algorithm.Cooldown, Count: 1, Period: 1, Burst: 2}:             {"burst", "2", "none for cooldown"},
+		{Algorithm: algorithm.LeakyQueue, Count: 1, Period: 1, Queue: -2}:          {"queue", "-2", "1 to"},
+		{Algorithm: algorithm.Hybrid, Count: 1, Period: 1, Queue: 2}:               {"queue", "2", "none for hybrid"},
+		{Algorithm: algorithm.SlidingBuckets, Count: 1, Period: second, Cells: -1}: {"cells", "-1", "1 to 3600"},
+		{Algorithm: algorithm.SlidingLog, Count: 1, Period: 1, Strict: true}:       {"strict", "true", "none for sliding-log"},
+	} {
+		want.check(t, l, l.Validate())
+		_, err := algorithm.Compile(l, time.Nanosecond)
+		want.check(t, l, err)
+	}
+}
+
+// A clock of microseconds can't tell windows that are not whole ones.
+func TestLimitIsRefusedInMicroseconds(t *testing.T) {
+	for text, want := range map[string]refusal{
+		"fixed-window 10/1500ns":  {"period", "1.5µs", "whole number of 1µs"},
+		"hybrid 10/1500ns":        {"period", "1.5µs", "whole number of 1µs"},
+		"sliding-buckets 10/59µs": {"cells", "60", "at most 59"},
+		"9223372036854775807/1ns": {"count", maxInt64, "less per 1ns"},
+	} {
+		l := algorithm.MustParseLimit(text)
+		_, err := algorithm.Compile(l, time.Microsecond)
+		want.check(t, text, err)
+	}
+}

@@ -1,0 +1,118 @@
+package algorithm_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weirlimit/weir/algorithm"
+	"pgregory.net/rapid"
+)
+
+func TestLimitTextRoundTrips(t *testing.T) {
+	const minute, hour = time.Minute, time.Hour
+	for text, want := range map[string]algorithm.Limit{
+		"100/1m":                         {Algorithm: algorithm.TokenBucket, Count: 100, Period: minute, Burst: 100},
+		"gcra 10/1s burst=20":            {Algorithm: algorithm.GCRA, Count: 10, Period: time.Second, Burst: 20},
+		"leaky-bucket 4/1s":              {Algorithm: algorithm.LeakyBucket, Count: 4, Period: time.Second, Burst: 4},
+		"cooldown 3/1m":                  {Algorithm: algorithm.Cooldown, Count: 3, Period: minute},
+		"min-interval 10/1s":             {Algorithm: algorithm.MinInterval, Count: 10, Period: time.Second},
+		"leaky-queue 4/1s queue=10":      {Algorithm: algorithm.LeakyQueue, Count: 4, Period: time.Second, Queue: 10},
+		"refill-bucket 50/24h burst=200": {Algorithm: algorithm.RefillBucket, Count: 50, Period: 24 * hour, Burst: 200},
+		"fixed-window 1000/1h":           {Algorithm: algorithm.FixedWindow, Count: 1000, Period: hour},
+		"quota-reset 1000/1h":            {Algorithm: algorithm.QuotaReset, Count: 1000, Period: hour},
+		"sliding-log 3/1m":               {Algorithm: algorithm.SlidingLog, Count: 3, Period: minute},
+		"sliding-window 100/1m":          {Algorithm: algorithm.SlidingWindow, Count: 100, Period: minute},
+		"sliding-buckets 100/1m":         {Algorithm: algorithm.SlidingBuckets, Count: 100, Period: minute, Cells: 60},
+		"sliding-buckets 100/1m cells=6": {Algorithm: algorithm.SlidingBuckets, Count: 100, Period: minute, Cells: 6},
+		"hybrid 10/10s":                  {Algorithm: algorithm.Hybrid, Count: 10, Period: 10 * time.Second},
+		"exponential 100/1h":             {Algorithm: algorithm.Exponential, Count: 100, Period: hour},
+		"exponential 100/1h strict":      {Algorithm: algorithm.Exponential, Count: 100, Period: hour, Strict: true},
+		"7/1h30m":                        {Algorithm: algorithm.TokenBucket, Count: 7, Period: 90 * minute, Burst: 7},
+		"7/1.5s burst=9":                 {Algorithm: algorithm.TokenBucket, Count: 7, Period: 1500 * time.Millisecond, Burst: 9},
+	} {
+		got, err := algorithm.ParseLimit(text)
+		if err != nil || got != want {
+			t.Errorf("%s: %+v, %v; want %+v", text, got, err, want)
+		}
+		if again := got.String(); again != text {
+			t.Errorf("%s: written back as %s", text, again)
+		}
+	}
+}
+
+// Several spellings of a limit are one limit, and have one text.
+func TestLimitTextHasOneSpelling(t *testing.T) {
+	for spelling, text := range map[string]string{
+		"10/s":                            "10/1s",
+		"10/1000ms":                       "10/1s",
+		"5/µs":                            "5/1µs",
+		"5/us":                            "5/1µs",
+		"token-bucket 10/m burst=10":      "10/1m",
+		"  gcra\t10/60s  ":                "gcra 10/1m",
+		"leaky-bucket 4/1s burst=4":       "leaky-bucket 4/1s",
+		"leaky-queue 4/1s queue=4":        "leaky-queue 4/1s",
+		"sliding-buckets 100/1m cells=60": "sliding-buckets 100/1m",
+		"1/24h0m0s":                       "1/24h",
+		"1/10m0s":                         "1/10m",
+	} {
+		got, err := algorithm.ParseLimit(spelling)
+		if err != nil || got.String() != text {
+			t.Errorf("%q: %q, %v; want %q", spelling, got.String(), err, text)
+		}
+	}
+}
+
+func TestLimitIsTextInJSON(t *testing.T) {
+	type policy struct{ Limit algorithm.Limit }
+	var p policy
+	if err := json.Unmarshal([]byte(`{"Limit":"gcra 10/s burst=20"}`), &p); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := json.Marshal(p); err != nil || string(text) != `{"Limit":"gcra 10/1s burst=20"}` {
+		t.Errorf("%s, %v", text, err)
+	}
+	if err := json.Unmarshal([]byte(`{"Limit":"0/1s"}`), &p); err == nil || p.Limit.Burst != 20 {
+		t.Errorf("a bad limit: %v, and %+v", err, p.Limit)
+	}
+}
+
+// TestEveryValidLimitHasItsText: whatever can be built can be written and read back.
+func TestEveryValidLimitHasItsText(t *testing.T) {
+	forAll(t, func(t *rapid.T, l algorithm.Limit) {
+		got, err := algorithm.ParseLimit(l.String())
+		if err != nil || got != l.Canonical() {
+			t.Fatalf("%+v is %q, which is %+v, %v", l, l.String(), got, err)
+		}
+	})
+}
+
+func FuzzParseLimit(f *testing.F) {
+	for _, text := range append(eachAlgorithm("10/1s"), "100/1m burst=7", "x", "/", "1/", "exponential 1/1h strict", "5/µs") {
+		f.Add(text)
+	}
+	f.Add(strings.Repeat("9", 300))
+	f.Fuzz(func(t *testing.T, text string) {
+		l, err := algorithm.ParseLimit(text)
+		if err != nil {
+			var refused *algorithm.LimitError
+			if !errors.As(err, &refused) || refused.Field == "" || refused.Accept == "" {
+				t.Fatalf("%q: %#v is no refusal of a field", text, err)
+			}
+			if len(err.Error()) > 4*200+400 {
+				t.Fatalf("%q: an error of %d bytes", text, len(err.Error()))
+			}
+			return
+		}
+		if l != l.Canonical() || l.Validate() != nil || l.Count < 1 || l.Period < 1 || l.Capacity() < 1 || l.Capacity() == math.MinInt64 {
+			t.Fatalf("%q: %+v", text, l)
+		}
+		again, err := algorithm.ParseLimit(l.String())
+		if err != nil || again != l || again.String() != l.String() {
+			t.Fatalf("%q is %q, which is %+v, %v", text, l.String(), again, err)
+		}
+	})
+}
