@@ -1,0 +1,166 @@
+package resp
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weirlimit/weir/server/limiters"
+	"github.com/weirlimit/weir/store/memory"
+)
+
+// A script is a connection whose client sends what it says, in pieces, and takes every reply.
+type script struct {
+	pieces  [][]byte
+	replies bytes.Buffer
+}
+
+func (s *script) Read(b []byte) (int, error) {
+	if len(s.pieces) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, s.pieces[0])
+	if s.pieces[0] = s.pieces[0][n:]; len(s.pieces[0]) == 0 {
+		s.pieces = s.pieces[1:]
+	}
+	return n, nil
+}
+
+func (s *script) Write(b []byte) (int, error)      { return s.replies.Write(b) }
+func (s *script) Close() error                     { return nil }
+func (s *script) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+func (s *script) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
+func (s *script) SetDeadline(time.Time) error      { return nil }
+func (s *script) SetReadDeadline(time.Time) error  { return nil }
+func (s *script) SetWriteDeadline(time.Time) error { return nil }
+
+func newTestServer() *Server {
+	return New(Options{Limiters: limiters.New(memory.New(memory.Options{MaxKeys: 1000})), TrustClientTime: true})
+}
+
+func pipeline(n int, command string) []byte {
+	var b bytes.Buffer
+	for i := range n {
+		words := strings.Split(strings.ReplaceAll(command, "#", fmt.Sprintf("%012d", i)), "|")
+		fmt.Fprintf(&b, "*%d\r\n", len(words))
+		for _, w := range words {
+			fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(w), w)
+		}
+	}
+	return b.Bytes()
+}
+
+// hotCommands are those that programs send all the time.
+var hotCommands = map[string]string{
+	"TAKE":        "WEIR.TAKE|key:#|100/1m",
+	"TAKE AT":     "WEIR.TAKE|key:#|100/1m|COST|2|AT|1700000000000000",
+	"PEEK":        "WEIR.PEEK|key:#|100/1m",
+	"CL.THROTTLE": "CL.THROTTLE|key:#|15|30|60",
+	"THROTTLE":    "THROTTLE|key:#|15|30|60|1",
+	"RL.REDUCE":   "RL.REDUCE|key:#|15|60",
+	"PING":        "PING",
+}
+
+func TestHotCommandsAllocateNothing(t *testing.T) {
+	for name, command := range hotCommands {
+		client := &script{}
+		c, input := newConn(newTestServer(), client, 1), pipeline(64, command)
+		round := func() {
+			c.in = append(c.in[:0], input...)
+			c.start, c.end = 0, len(input)
+			c.run()
+			c.publish()
+			client.replies.Reset()
+			c.flush()
+		}
+		round() // the keys are stored, and buffers take their size
+		if n := testing.AllocsPerRun(100, round); n != 0 {
+			t.Errorf("64 of %s allocate %v times", name, n)
+		}
+		if c.counts.Errors != 0 {
+			t.Errorf("%s ends with errors", name)
+		}
+	}
+}
+
+func TestBuffersGoBackToTheirUsualSize(t *testing.T) {
+	s := newTestServer()
+	long := pipeline(1, "ECHO|"+strings.Repeat("x", 200_000))
+	c := newConn(s, &script{}, 1)
+	client := &script{pieces: [][]byte{long[:100], long[100:150_000], long[150_000:], []byte("PING\r\n")}}
+	c.net = client
+	most, mostHeld := 0, int64(0)
+	for len(client.pieces) > 0 {
+		c.makeRoom()
+		most, mostHeld = max(most, len(c.in)), max(mostHeld, s.buffered.Load())
+		n, _ := c.net.Read(c.in[c.end:])
+		c.end += n
+		c.run()
+		c.flush()
+	}
+	if most < len(long) || most > 2*len(long)+usualInput || mostHeld != int64(most-usualInput) {
+		t.Errorf("for a command of %d bytes the buffer grew to %d, and %d was accounted for", len(long), most, mostHeld)
+	}
+	if len(c.in) > usualInput || cap(c.out.buf) > usualOutput || s.buffered.Load() != 0 {
+		t.Errorf("afterwards: %d bytes for input, %d for output, %d accounted for", len(c.in), cap(c.out.buf), s.buffered.Load())
+	}
+}
+
+// FuzzServe sends arbitrary bytes to a connection, and checks that it makes a reply of each command, in the
+// form of the protocol, and the same whether the bytes come as one piece or as two.
+func FuzzServe(f *testing.F) {
+	for _, line := range []string{
+		`WEIR.TAKE k "5/1h" COST 2 AT 1700000000000000`, `WEIR.REFUND k "5/1h"`, `WEIR.RESET k 5/1h`, `CL.THROTTLE k 1 2 3 4`,
+		`THROTTLE k 9 9 9`, `RL.REDUCE k 5 60 REFILL 2 TAKE 3`, `RL.PGET k 5 60`, `HELLO 3 AUTH default x SETNAME y`,
+		`CLIENT REPLY OFF`, `CLIENT LIST`, `CLIENT SETINFO LIB-NAME x`, `COMMAND INFO ping x`, `COMMAND DOCS`, `INFO stats`,
+		`CONFIG GET *`, `RESET`, `SELECT 0`, `PING "\x00"`, `QUIT`,
+	} {
+		f.Add([]byte(line+"\r\n"+line+"\r\nWEIR.TAKE k 3/1h\r\n"), uint16(7))
+		f.Add(pipeline(2, strings.ReplaceAll(line, " ", "|")), uint16(20))
+	}
+	f.Fuzz(func(t *testing.T, input []byte, cut uint16) {
+		whole := replay(newTestServer(), bytes.Clone(input))
+		at := min(int(cut), len(input))
+		parts := replay(newTestServer(), bytes.Clone(input[:at]), bytes.Clone(input[at:]))
+		w, err := kinds(whole)
+		if err != nil {
+			t.Fatalf("%q is answered with %q: %v", input, whole, err)
+		}
+		if p, err := kinds(parts); err != nil || p != w {
+			t.Errorf("%q is answered with %q, cut at %d with %q, %v", input, whole, at, parts, err)
+		}
+	})
+}
+
+func replay(s *Server, pieces ...[]byte) []byte {
+	client := &script{pieces: pieces}
+	newConn(s, client, 1).serve()
+	return client.replies.Bytes()
+}
+
+// kinds returns what kind each reply is, one letter for each of its parts. The rest may depend on the time of day.
+func kinds(replies []byte) (list string, err error) {
+	for len(replies) > 0 {
+		line, rest, ok := bytes.Cut(replies, []byte("\r\n"))
+		if !ok || len(line) == 0 {
+			return list, fmt.Errorf("a reply does not end: %q", replies)
+		}
+		list += string(line[:1])
+		if replies = rest; line[0] == '$' || line[0] == '=' {
+			n := 0
+			if _, err := fmt.Sscan(string(line[1:]), &n); err != nil || n > len(rest)-2 {
+				return list, fmt.Errorf("a reply has a wrong length: %q", line)
+			}
+			if n >= 0 {
+				replies = rest[n+2:]
+			}
+		} else if !strings.ContainsRune("+-:*%~_", rune(line[0])) {
+			return list, fmt.Errorf("a reply is of no kind: %q", line)
+		}
+	}
+	return list, nil
+}
