@@ -1,3 +1,132 @@
 package weir
 
-type lines struct{}
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+)
+
+// A CapacityError reports a wait that would never end, because the cost is above the limit's capacity.
+type CapacityError struct{ Cost, Capacity int64 }
+
+// Error implements error.
+func (e *CapacityError) Error() string {
+	return fmt.Sprintf("weir: cost is %d, which never passes; accepted: up to the limit's capacity, %d", e.Cost, e.Capacity)
+}
+
+// Wait blocks until the key may pass at the cost, and takes it.
+//
+// Those who wait on one key of one Limiter go first in, first out; Take does not queue, and may go in between.
+// When ctx ends first, Wait takes nothing, or gives back what it took, the next in line moves up, and Wait returns
+// ctx.Err(). When it is known that the wait would outlast the deadline of ctx, Wait returns at once with an error
+// that is [context.DeadlineExceeded]. A cost above the capacity is a [*CapacityError].
+//
+// Under a leaky-queue Wait also waits for the turn that Take would return as Delay. Waits are in real time, whatever
+// the clock of WithClock says.
+func (l *Limiter) Wait(ctx context.Context, key string, cost int64) error {
+	if err := check(ctx, cost); err != nil || cost == 0 {
+		return err
+	}
+	if cost > l.capacity {
+		return &CapacityError{Cost: cost, Capacity: l.capacity}
+	}
+	w := l.lines.join(key, cost)
+	t, err := l.admit(ctx, key, w)
+	l.lines.leave(key, w)
+	if err != nil || t == nil {
+		return err
+	}
+	return l.awaitTurn(ctx, key, t)
+}
+
+// admit waits at the key's line until it is the waiter's turn to ask, and asks until it is admitted. It returns the
+// turn to wait for, if there is one.
+func (l *Limiter) admit(ctx context.Context, key string, w *waiter) (*turn, error) {
+	if err := l.hopeless(ctx, key, w); err != nil {
+		return nil, err
+	}
+	select {
+	case <-w.first:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	for {
+		d, t, err := l.takeTurn(ctx, key, w.cost, true)
+		switch {
+		case err != nil || d.Allowed:
+			return t, err
+		case tooLate(ctx, d.RetryAfter):
+			return nil, late(key, d.RetryAfter)
+		}
+		if err := sleep(ctx, d.RetryAfter, w.again); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// hopeless finds out, by trying what is ahead in line on a copy of the key's state, whether the wait would outlast
+// the deadline. Stores that can't show the state leave that to be found out later.
+func (l *Limiter) hopeless(ctx context.Context, key string, w *waiter) error {
+	inspector, ok := l.binding.(store.Inspector)
+	if _, limited := ctx.Deadline(); !ok || !limited {
+		return nil
+	}
+	state, start, err := inspector.Inspect(ctx, key, l.time())
+	if err != nil {
+		return err
+	}
+	now, program := start, inspector.Program()
+	for _, cost := range l.lines.ahead(key, w) {
+		for {
+			var r algorithm.Result
+			state, r = program.Apply(state, algorithm.Op{Cost: cost}, now)
+			wait := time.Duration(now-start) + r.RetryAfter
+			if tooLate(ctx, wait) || tooLate(ctx, wait+r.Delay) && cost == w.cost {
+				return late(key, wait+r.Delay)
+			}
+			if r.Allowed {
+				break
+			}
+			now += int64(r.RetryAfter)
+		}
+	}
+	return nil
+}
+
+func tooLate(ctx context.Context, wait time.Duration) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && wait > time.Until(deadline)
+}
+
+func late(key string, wait time.Duration) error {
+	return fmt.Errorf("weir: %.100q would have to wait %v: %w", key, wait, context.DeadlineExceeded)
+}
+
+// sleep waits for a time, or for a signal to look again, or returns the context's error.
+func sleep(ctx context.Context, wait time.Duration, again <-chan struct{}) error {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-again:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// time returns the time to give the store: that of WithClock, else the store's own, known here if it tells.
+func (l *Limiter) time() int64 {
+	if l.now != nil {
+		if at, ok := store.Nanoseconds(l.now()); ok {
+			return at
+		}
+	}
+	if c, ok := l.binding.(store.Clock); ok {
+		return c.Now()
+	}
+	return store.OwnClock
+}

@@ -157,16 +157,19 @@ func (l *Limiter) TakeUpToAt(ctx context.Context, key string, cost int64, now ti
 // Refund gives back units that were taken and not used, newest first, at most to the full capacity. The decision
 // is what stands afterwards.
 func (l *Limiter) Refund(ctx context.Context, key string, cost int64) (Decision, error) {
+	defer l.lines.stir(key)
 	return l.decision(l.do(ctx, key, algorithm.Op{Kind: algorithm.Refund, Cost: cost}))
 }
 
 // RefundAt is Refund at a time.
 func (l *Limiter) RefundAt(ctx context.Context, key string, cost int64, now time.Time) (Decision, error) {
+	defer l.lines.stir(key)
 	return l.decision(l.doAt(ctx, key, algorithm.Op{Kind: algorithm.Refund, Cost: cost}, now))
 }
 
 // Reset forgets the key: its next request finds a fresh one.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
+	defer l.lines.stir(key)
 	_, err := l.do(ctx, key, algorithm.Op{Kind: algorithm.Reset})
 	return err
 }

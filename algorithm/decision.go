@@ -37,18 +37,23 @@ const (
 	Refund
 	// Reset forgets the key.
 	Reset
+	// Cancel gives back the cost if what was taken last ends at End, that is, if nothing was taken since. For leaky-queue,
+	// where a refund in the middle of the queue would let two requests out at one time.
+	Cancel
 )
 
 // An Op is an operation, as plain data. Its cost is not negative.
 type Op struct {
 	Kind Kind
 	Cost int64
+	End  int64 // of a Cancel: the time at which the key would be fresh, in ticks since the Unix epoch
 }
 
 // A Result is what an operation did.
 type Result struct {
 	Decision
 	// Granted is the number of units taken: the cost of a request that was allowed, or what TakeUpTo found.
+	// Of a Cancel it is the units given back.
 	Granted int64
 }
 

@@ -89,6 +89,11 @@ func (p *Program) Apply(state []int64, op Op, now int64) ([]int64, Result) {
 			state = p.machine.refund(state, op.Cost, now)
 		}
 		state, r.Decision = p.machine.take(state, 0, now)
+	case Cancel:
+		if _, d := p.machine.take(state, 0, now); d.ResetAfter > 0 && now+int64(d.ResetAfter) == op.End {
+			state, r.Granted = p.machine.refund(state, op.Cost, now), op.Cost
+		}
+		state, r.Decision = p.machine.take(state, 0, now)
 	case Reset:
 		state = state[:0]
 		_, r.Decision = p.machine.take(nil, 0, now)

@@ -171,20 +171,32 @@ func (w *Word) take(word, cost, now int64) (next int64, v Verdict) {
 func (w *Word) Apply(word int64, op Op, now int64) (next int64, v Verdict) {
 	cost := op.Cost
 	switch op.Kind {
+	case Cancel:
+		back := int64(0)
+		if word > now && w.Time(word) == op.End {
+			word, back = w.refund(word, cost, now), cost
+		}
+		next, v = w.take(word, 0, now)
+		v.Granted = back
+		return next, v
 	case TakeUpTo:
 		_, v = w.take(word, 0, now)
 		if cost = min(cost, v.Remaining); cost == 0 && op.Cost > 0 {
 			cost = 1 // denied
 		}
 	case Refund:
-		if cost > 0 && word > now {
-			word = max(now, word-min(cost, w.capacity)*w.step)
-		}
-		cost = 0
+		word, cost = w.refund(word, cost, now), 0
 	case Reset:
 		word, cost = now, 0
 	}
 	return w.take(word, cost, now)
+}
+
+func (w *Word) refund(word, cost, now int64) int64 {
+	if cost == 0 || word <= now {
+		return word
+	}
+	return max(now, word-min(cost, w.capacity)*w.step)
 }
 
 // nanoseconds rounds up.

@@ -68,6 +68,9 @@ type Inspector interface {
 	Program() *algorithm.Program
 }
 
+// A Clock is a Binding that can tell the time of its store, in nanoseconds since the Unix epoch.
+type Clock interface{ Now() int64 }
+
 // ErrTime is the error for a time that is too far from 1970 to be kept in nanoseconds.
 var ErrTime = errors.New("weir: time is outside the years 1866 to 2074")
 

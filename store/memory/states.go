@@ -193,7 +193,7 @@ func (b *stateBinding) do(fp fingerprint, op algorithm.Op, given, now int64, may
 
 // writes reports whether an operation on a fresh key changes it.
 func (b *stateBinding) writes(op algorithm.Op, now int64) bool {
-	if op.Cost == 0 || op.Kind == algorithm.Refund || op.Kind == algorithm.Reset {
+	if op.Cost == 0 || op.Kind > algorithm.TakeUpTo {
 		return false
 	}
 	return op.Kind == algorithm.TakeUpTo || op.Cost <= b.program.Limit().Capacity()
@@ -220,6 +220,9 @@ func (b *stateBinding) doOverflow(op algorithm.Op, now, next int64) algorithm.Ve
 	b.overflow, r = b.program.Apply(b.overflow, op, now)
 	return r.Verdict()
 }
+
+// Now implements [store.Clock].
+func (b *stateBinding) Now() int64 { return b.store.clock.now() }
 
 // Program implements [store.Inspector].
 func (b *stateBinding) Program() *algorithm.Program { return b.program }

@@ -103,6 +103,9 @@ func (b *wordBinding) doOverflow(op algorithm.Op, now, next int64) algorithm.Ver
 	}
 }
 
+// Now implements [store.Clock].
+func (b *wordBinding) Now() int64 { return b.store.clock.now() }
+
 // Program implements [store.Inspector].
 func (b *wordBinding) Program() *algorithm.Program { return b.program }
 
