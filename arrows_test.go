@@ -1,0 +1,59 @@
+package weir_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/weirlimit/weir"
+
+// arrows says which of our packages each package may import, in the order in which a request flows. What is not
+// listed may not be imported; a package that is not listed has no place in the flow yet.
+var arrows = map[string][]string{
+	"algorithm":        {},
+	"algorithm/bounds": {"algorithm"},
+	"store":            {"algorithm"},
+	"store/memory":     {"algorithm", "store"},
+	"":                 {"algorithm", "store", "store/memory"},
+	"replay":           {"", "store/memory"},
+	"server/limiters":  {"", "algorithm", "store"},
+	"server/resp":      {"", "algorithm", "store", "server/limiters"},
+	"server/httpapi":   {"", "algorithm", "store", "server/limiters"},
+	"server":           {"", "store", "store/memory", "server/limiters", "server/resp", "server/httpapi"},
+	"cmd/weir":         {"", "algorithm/bounds", "store/memory", "replay", "server"},
+}
+
+func TestImportsFollowTheFlow(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for line := range strings.Lines(string(out)) {
+		imports := strings.Fields(line)
+		name := short(imports[0])
+		allowed, known := arrows[name]
+		if !known {
+			t.Errorf("%q has no place in the flow: say in arrows what it may import", name)
+			continue
+		}
+		seen++
+		for _, path := range imports[1:] {
+			if path != module && !strings.HasPrefix(path, module+"/") {
+				continue
+			}
+			if !slices.Contains(allowed, short(path)) {
+				t.Errorf("%q imports %q; it may import %q", name, short(path), allowed)
+			}
+		}
+	}
+	if seen != len(arrows) {
+		t.Errorf("%d packages of ours were listed, want %d", seen, len(arrows))
+	}
+}
+
+func short(path string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(path, module), "/")
+}
