@@ -52,29 +52,6 @@ func TestLargestCommandIsCarriedOut(t *testing.T) {
 	}
 }
 
-func TestLongCommandsOfAllClientsAreBounded(t *testing.T) {
-	_, address := start(t, resp.Options{MaxBuffered: 60_000})
-	text := strings.Repeat("x", 60_000)
-	long := array("ECHO", text)
-	first := dial(t, address)
-	first.send(long[:59_000])
-	eventually(t, "another long command is refused", func() bool { // as soon as the first one was read
-		c := dial(t, address)
-		c.send(long)
-		return c.reply() == "ERR too many long commands are arriving at once, try again"
-	})
-	first.send(long[59_000:])
-	if got := first.reply(); got != text {
-		t.Errorf("first long command: %.80q", got)
-	}
-	first.do("PING") // what it held is free again
-	another := dial(t, address)
-	another.send(long)
-	if got := another.reply(); got != text {
-		t.Errorf("a long command after that: %.80q", got)
-	}
-}
-
 func TestConnectionsBeyondTheMostAreTold(t *testing.T) {
 	server, address := start(t, resp.Options{MaxConnections: 2})
 	first, second := dial(t, address), dial(t, address)

@@ -87,26 +87,57 @@ func TestHotCommandsAllocateNothing(t *testing.T) {
 	}
 }
 
+// receive takes a piece of input as serve does, and returns the largest that the buffer was.
+func (c *conn) receive(piece []byte) (most int) {
+	client := &script{pieces: [][]byte{piece}}
+	c.net = client
+	for len(client.pieces) > 0 && !c.closing {
+		if c.makeRoom(); !c.closing {
+			n, _ := c.net.Read(c.in[c.end:])
+			c.end += n
+			most = max(most, len(c.in))
+			c.run()
+		}
+	}
+	return most
+}
+
 func TestBuffersGoBackToTheirUsualSize(t *testing.T) {
 	s := newTestServer()
-	long := pipeline(1, "ECHO|"+strings.Repeat("x", 200_000))
-	c := newConn(s, &script{}, 1)
-	client := &script{pieces: [][]byte{long[:100], long[100:150_000], long[150_000:], []byte("PING\r\n")}}
-	c.net = client
-	most, mostHeld := 0, int64(0)
-	for len(client.pieces) > 0 {
-		c.makeRoom()
-		most, mostHeld = max(most, len(c.in)), max(mostHeld, s.buffered.Load())
-		n, _ := c.net.Read(c.in[c.end:])
-		c.end += n
-		c.run()
-		c.flush()
+	c, long := newConn(s, nil, 1), pipeline(1, "ECHO|"+strings.Repeat("x", 200_000))
+	most := max(c.receive(long[:100]), c.receive(long[100:150_000]))
+	if held := s.buffered.Load(); held != int64(most-usualInput) || most > 2*150_000 {
+		t.Errorf("for 150,000 bytes of a command the buffer grew to %d, and %d was accounted for", most, held)
 	}
-	if most < len(long) || most > 2*len(long)+usualInput || mostHeld != int64(most-usualInput) {
-		t.Errorf("for a command of %d bytes the buffer grew to %d, and %d was accounted for", len(long), most, mostHeld)
-	}
+	c.receive(long[150_000:])
+	c.flush()
+	c.receive([]byte("PING\r\n"))
+	c.flush()
 	if len(c.in) > usualInput || cap(c.out.buf) > usualOutput || s.buffered.Load() != 0 {
 		t.Errorf("afterwards: %d bytes for input, %d for output, %d accounted for", len(c.in), cap(c.out.buf), s.buffered.Load())
+	}
+}
+
+func TestLongCommandsOfAllClientsAreBounded(t *testing.T) {
+	s := newTestServer()
+	s.options.MaxBuffered = 60_000
+	first, second := newConn(s, nil, 1), newConn(s, nil, 2)
+	text := strings.Repeat("x", 60_000)
+	long := pipeline(1, "ECHO|"+text)
+	first.receive(long[:50_000])
+	second.receive(long)
+	if want := "-ERR too many long commands are arriving at once, try again\r\n"; !second.closing || string(second.out.buf) != want {
+		t.Errorf("second long command: closing %v, %.80q", second.closing, second.out.buf)
+	}
+	second.close()
+	first.receive(long[50_000:])
+	if !strings.Contains(string(first.out.buf), text) {
+		t.Errorf("first long command: %.80q", first.out.buf)
+	}
+	first.close()
+	third := newConn(s, nil, 3)
+	if third.receive(long); !strings.Contains(string(third.out.buf), text) {
+		t.Errorf("a long command after that: %.80q", third.out.buf)
 	}
 }
 
