@@ -45,7 +45,8 @@ const SharedUnit = 16
 
 // SharedWord returns the program over a word that means the same for every limit, in units of 1/SharedUnit ns
 // since origin, so that limits may differ between the requests of one key. The emission interval is rounded up to
-// such a unit: the rate is low by at most 6.25 ppm at 100,000/s. The word reaches 18 years from origin.
+// such a unit: the rate is low by at most 6.25 ppm at 100,000/s. The word reaches 18 years from origin, less the
+// time that a key takes to become fresh.
 func (p *Program) SharedWord(origin int64) (Word, bool) {
 	m, ok := p.machine.(linear)
 	if !ok || p.tick != 1 {
@@ -80,7 +81,7 @@ func (w *Word) Units(now int64) (units int64, ok bool) {
 		return now, true
 	}
 	ns := now - w.origin
-	if reach := (math.MaxInt64 - maxSpan) / w.unit; ns > reach || ns < -reach {
+	if reach := (math.MaxInt64 - w.depth) / w.unit; ns > reach || ns < -reach {
 		return 0, false
 	}
 	return ns * w.unit, true

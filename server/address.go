@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-const addressAccepted = "host:port, a port of 127.0.0.1 such as 6380, or off"
+// AddressAccepted says what an address may be.
+const AddressAccepted = "host:port, a port of 127.0.0.1 such as 6380, or off"
 
 // address brings an address to the form host:port, or Off. The error is a *ConfigError.
 func address(field, text string) (string, error) {
@@ -19,11 +20,11 @@ func address(field, text string) (string, error) {
 	if strings.Contains(text, ":") {
 		var err error
 		if host, port, err = net.SplitHostPort(text); err != nil {
-			return "", &ConfigError{field, strconv.Quote(text), "no host:port", addressAccepted}
+			return "", &ConfigError{field, strconv.Quote(text), "no host:port", AddressAccepted}
 		}
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
-		return "", &ConfigError{field, strconv.Quote(text), "the port is no number from 0 to 65535", addressAccepted}
+		return "", &ConfigError{field, strconv.Quote(text), "the port is no number from 0 to 65535", AddressAccepted}
 	}
 	return net.JoinHostPort(host, port), nil
 }

@@ -54,6 +54,12 @@ func (e *ConfigError) Error() string {
 	return fmt.Sprintf("%s %s: %s; accepted: %s", e.Field, e.Value, e.Problem, e.Accept)
 }
 
+// Validate reports the first field that makes no sense, as a *ConfigError.
+func (c Config) Validate() error {
+	_, err := c.checked()
+	return err
+}
+
 // checked fills in the defaults and reports the first field that makes no sense.
 func (c Config) checked() (Config, error) {
 	var err error

@@ -75,7 +75,7 @@ func (s *Server) Open() error {
 		l, err := net.Listen("tcp", p.address)
 		if err != nil {
 			s.closeListeners()
-			return &ConfigError{Field: p.name, Value: p.address, Problem: why(err), Accept: addressAccepted}
+			return &ConfigError{Field: p.name, Value: p.address, Problem: why(err), Accept: AddressAccepted}
 		}
 		p.listener = l
 		s.warn(p)

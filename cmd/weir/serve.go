@@ -23,17 +23,20 @@ type serveCommand struct {
 	Grace           time.Duration `default:"${grace}" help:"How long to wait for requests in flight after SIGINT or SIGTERM. Default: ${default}."`
 }
 
-// Validate implements kong's hook: a server takes 0 to mean the default, but who types a 0 means something else.
+// Validate implements kong's hook. A server takes an empty field to mean the default, but who types an empty address or
+// a 0 means something else.
 func (c *serveCommand) Validate() error {
 	switch {
-	case c.RESP == "" || c.HTTP == "":
-		return errors.New("--resp and --http: empty; accepted: host:port, a port of 127.0.0.1, or off")
-	case c.MaxKeys < 1:
-		return fmt.Errorf("--max-keys %d: out of range; accepted: 1 to %d", c.MaxKeys, server.MostKeys)
-	case c.Grace < time.Millisecond:
-		return fmt.Errorf("--grace %v: out of range; accepted: 1ms to %v", c.Grace, server.MaxGrace)
+	case c.RESP == "":
+		return &server.ConfigError{Field: "resp", Value: `""`, Problem: "empty", Accept: server.AddressAccepted}
+	case c.HTTP == "":
+		return &server.ConfigError{Field: "http", Value: `""`, Problem: "empty", Accept: server.AddressAccepted}
+	case c.MaxKeys == 0:
+		return &server.ConfigError{Field: "max-keys", Value: "0", Problem: "out of range", Accept: fmt.Sprintf("1 to %d", server.MostKeys)}
+	case c.Grace == 0:
+		return &server.ConfigError{Field: "grace", Value: "0", Problem: "out of range", Accept: "1ms to " + server.MaxGrace.String()}
 	}
-	return nil
+	return c.config(nil).Validate()
 }
 
 func (c *serveCommand) config(log *slog.Logger) server.Config {

@@ -287,7 +287,7 @@ func TestOwnClock(t *testing.T) {
 func TestTimeOutOfReach(t *testing.T) {
 	b := bind(t, memory.New(memory.Options{}), "3/1s")
 	if _, err := b.Do(context.Background(), "k", algorithm.Op{Cost: 1}, -algorithm.MaxTime); err == nil {
-		t.Error("a time before 1947 was accepted for a limit of thirds of a nanosecond")
+		t.Error("a time in 1865 was accepted for a limit of thirds of a nanosecond")
 	}
 }
 
