@@ -4,13 +4,9 @@ package main
 import (
 	"context"
 	"os"
-	"os/signal"
-	"syscall"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	p := program{stdout: os.Stdout, stderr: os.Stderr}
-	os.Exit(p.run(ctx, os.Args[1:]))
+	os.Exit(p.run(context.Background(), os.Args[1:]))
 }

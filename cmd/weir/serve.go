@@ -7,6 +7,9 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/weirlimit/weir/server"
@@ -50,8 +53,10 @@ func (c *serveCommand) config(log *slog.Logger) server.Config {
 	}
 }
 
-// Run serves until ctx ends.
+// Run serves until ctx ends or a signal asks it to stop. A second signal ends the program at once.
 func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
 	s, err := server.New(c.config(slog.New(slog.NewTextHandler(p.stderr, nil))))
 	if err != nil {
 		return err
@@ -73,7 +78,7 @@ func greet(w io.Writer, s *server.Server) {
 		_, _ = fmt.Fprintf(w, "Redis protocol on %s. Try:\n  redis-cli%s WEIR.TAKE user:42 100/1m\n", a, cliOptions(a))
 	}
 	if a := s.HTTPAddr(); a != nil {
-		_, _ = fmt.Fprintf(w, "HTTP on %s. Try:\n  curl -H content-type:application/json -d '{\"key\":\"user:42\",\"limit\":\"100/1m\"}' http://%s/v1/take\n", a, near(a))
+		_, _ = fmt.Fprintf(w, "HTTP on %s. Try:\n  curl -H content-type:application/json -d '{\"key\":\"user:42\",\"limit\":\"100/1m\"}' 'http://%s/v1/take'\n", a, near(a))
 	}
 	_, _ = fmt.Fprintln(w, "Ctrl-C stops it.")
 }

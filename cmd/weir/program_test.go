@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"strings"
+	"testing"
+)
+
+// runProgram runs weir to its end and returns what it printed and its exit code.
+func runProgram(args ...string) (stdout, stderr string, code int) {
+	var out, log bytes.Buffer
+	p := program{stdout: &out, stderr: &log}
+	code = p.run(context.Background(), args)
+	return out.String(), log.String(), code
+}
+
+func TestHelpShowsEveryCommand(t *testing.T) {
+	out, _, code := runProgram("--help")
+	if code != exitOK {
+		t.Errorf("exit code is %d", code)
+	}
+	for _, command := range []string{"serve", "replay", "bounds", "version"} {
+		if !strings.Contains(out, "\n  "+command) {
+			t.Errorf("help has no command %s:\n%s", command, out)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	if out, _, code := runProgram("version"); code != exitOK || !strings.HasPrefix(out, "weir ") {
+		t.Errorf("got %q and exit code %d", out, code)
+	}
+}
+
+func TestArgumentsRefused(t *testing.T) {
+	tests := []struct {
+		name, args string
+		want       []string // parts of the message
+	}{
+		{"NoCommand", "", []string{"serve", "replay"}},
+		{"UnknownCommand", "server", []string{"server"}},
+		{"UnknownFlag", "serve --port 1", []string{"--port"}},
+		{"MoreArguments", "serve 6380", []string{"6380"}},
+		{"PortIsNoNumber", "serve --resp redis", []string{"--resp", `"redis"`, "accepted: host:port"}},
+		{"PortTooLarge", "serve --http 65536", []string{"--http", `"65536"`, "accepted: host:port"}},
+		{"AddressEmpty", "serve --http=", []string{"--http", "empty", "accepted: host:port"}},
+		{"BothOff", "serve --resp off --http off", []string{"--http", "off", "accepted: off for one"}},
+		{"NoKeys", "serve --max-keys 0", []string{"--max-keys 0", "accepted: 1 to "}},
+		{"KeysNegative", "serve --max-keys=-1", []string{"--max-keys -1", "accepted: 1 to "}},
+		{"KeysNoNumber", "serve --max-keys many", []string{"--max-keys", "many"}},
+		{"OverflowUnknown", "serve --overflow drop", []string{"--overflow", "drop", "deny", "share"}},
+		{"GraceZero", "serve --grace 0", []string{"--grace 0", "accepted: 1ms to"}},
+		{"GraceTooLong", "serve --grace 1h", []string{"--grace 1h0m0s", "accepted: 1ms to"}},
+		{"GraceWithoutUnit", "serve --grace 10", []string{"--grace", "10"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			out, log, code := runProgram(strings.Fields(test.args)...)
+			if code != exitUsage || out != "" {
+				t.Errorf("exit code is %d, want %d; stdout %q, want none", code, exitUsage, out)
+			}
+			for _, part := range test.want {
+				if !strings.Contains(log, part) {
+					t.Errorf("message %q does not say %q", log, part)
+				}
+			}
+		})
+	}
+}
+
+func TestBusyPortNamesTheFlag(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	for flag, other := range map[string]string{"--resp": "--http", "--http": "--resp"} {
+		_, log, code := runProgram("serve", other, "0", flag, busy.Addr().String())
+		if code != exitError || !strings.HasPrefix(log, "weir: "+flag+" "+busy.Addr().String()+": another program listens there") {
+			t.Errorf("exit code is %d, message %q; want %d and one about %s", code, log, exitError, flag)
+		}
+	}
+}
