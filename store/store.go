@@ -41,7 +41,8 @@ type Store interface {
 // Callers give it valid operations: a known kind, a cost of 0 or more, a time that [Nanoseconds] returned or
 // OwnClock. It must bear concurrent calls; operations on one key take effect one after another.
 type Binding interface {
-	// Do carries out one operation on the key's state, at now (nanoseconds since the Unix epoch).
+	// Do carries out one operation on the key's state, at now (nanoseconds since the Unix epoch). It must not keep the
+	// key after it returns: the caller may use its memory again.
 	// On an error, whether the operation took effect is unknown unless the error says so.
 	Do(ctx context.Context, key string, op algorithm.Op, now int64) (algorithm.Verdict, error)
 }

@@ -45,7 +45,7 @@ func (b *wordBinding) takeBatch(requests []store.KeyCost, given int64, decisions
 		var v algorithm.Verdict
 		s, found := b.table.segment(fps[i]).probe(fps[i])
 		if found {
-			v, found = b.take(s, r.Cost, now)
+			v, found = b.take(s, r.Cost, now, given == store.OwnClock)
 		}
 		if !found {
 			v = b.update(fps[i], algorithm.Op{Cost: r.Cost}, now, given == store.OwnClock)

@@ -48,7 +48,8 @@ type Stats struct {
 // Store is a [store.Store] in memory. Make one with New.
 type Store struct {
 	clock    clock
-	seeds    [2]maphash.Seed
+	keySeeds [2]maphash.Seed
+	ownSeeds [2]maphash.Seed // for owners, so that no key can be made to cancel one out
 	maxKeys  int64
 	overflow Overflow
 
@@ -71,7 +72,8 @@ type reclaimer interface {
 func New(o Options) *Store {
 	s := &Store{
 		clock:    newClock(o.ClockResolution),
-		seeds:    [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		keySeeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		ownSeeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
 		maxKeys:  int64(o.MaxKeys),
 		overflow: o.Overflow,
 		words:    map[int64]*table{},
@@ -113,7 +115,7 @@ func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pad := s.fingerprint(owner, fingerprint{})
+	pad := fingerprint{maphash.String(s.ownSeeds[0], owner), maphash.String(s.ownSeeds[1], owner)}
 	if oneWord {
 		return &wordBinding{
 			store: s, table: s.table(word), program: program, word: word, pad: pad, capacity: program.Limit().Capacity(),
@@ -179,13 +181,13 @@ func (s *Store) forget(keys int) {
 }
 
 // A fingerprint stands for a key, under a limit: 128 bits with seeds of this store. Among 10^9 keys the chance
-// that any two meet is 2^59/2^128, about 10^-21.
+// that any two meet is 2^59/2^128, about 10^-21. pad is the fingerprint of the limit and its name.
 type fingerprint struct{ hi, lo uint64 }
 
 func (s *Store) fingerprint(key string, pad fingerprint) fingerprint {
 	return fingerprint{
-		hi: maphash.String(s.seeds[0], key) ^ pad.hi,
-		lo: maphash.String(s.seeds[1], key) ^ pad.lo,
+		hi: maphash.String(s.keySeeds[0], key) ^ pad.hi,
+		lo: maphash.String(s.keySeeds[1], key) ^ pad.lo,
 	}
 }
 

@@ -319,3 +319,39 @@ func TestConcurrentKinds(t *testing.T) {
 		})
 	}
 }
+
+// TestNoKeyIsAnOwner: a key that spells a limit's owner does not meet that of another limit.
+func TestNoKeyIsAnOwner(t *testing.T) {
+	s := memory.New(memory.Options{})
+	for _, text := range []string{"1/1h", "1/2h"} {
+		if !take1(t, bind(t, s, text), "\x00"+text, 0) {
+			t.Errorf("the key of %s was used by another limit", text)
+		}
+	}
+	if !take1(t, bind(t, s, "1/1h"), "\x001/2h", 0) || !take1(t, bind(t, s, "1/2h"), "\x001/1h", 0) {
+		t.Error("key and limit exchanged are the same state")
+	}
+}
+
+// TestWholeBurstAtOnce: what a fresh key admits at one instant it also admits in one batch, and to requests that
+// race, though each has read the clock at its own time.
+func TestWholeBurstAtOnce(t *testing.T) {
+	s := memory.New(memory.Options{})
+	b := bind(t, s, "2/8760h")
+	for i := range 2000 {
+		key := fmt.Sprint(i)
+		decisions, err := b.(store.Batcher).TakeMany(t.Context(), []store.KeyCost{{Key: key, Cost: 1}, {Key: key, Cost: 1}}, store.OwnClock, nil)
+		if err != nil || !decisions[0].Allowed || !decisions[1].Allowed {
+			t.Fatalf("%+v, %v", decisions, err)
+		}
+		var admitted atomic.Int64
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() { admitted.Add(do(t, b, "racing"+key, algorithm.Op{Cost: 1}, store.OwnClock).Granted) })
+		}
+		wg.Wait()
+		if admitted.Load() != 2 {
+			t.Fatalf("round %d: two that race for two units got %d", i, admitted.Load())
+		}
+	}
+}

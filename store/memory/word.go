@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"sync/atomic"
+	"time"
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
@@ -32,7 +33,7 @@ func (b *wordBinding) Do(_ context.Context, key string, op algorithm.Op, given i
 	fp := b.store.fingerprint(key, b.pad)
 	if op.Kind == algorithm.Take {
 		if s, found := b.table.segment(fp).probe(fp); found {
-			if v, ok := b.take(s, op.Cost, now); ok {
+			if v, ok := b.take(s, op.Cost, now, given == store.OwnClock); ok {
 				return v, nil
 			}
 		}
@@ -40,18 +41,28 @@ func (b *wordBinding) Do(_ context.Context, key string, op algorithm.Op, given i
 	return b.update(fp, op, now, given == store.OwnClock), nil
 }
 
+// stale is how long before its swap a request may have read the clock, and be worth a second look: in that time
+// another may have written a word from a later clock.
+const stale = time.Millisecond
+
 // take decides with a swap of the slot's word, or with no write at all. It returns false if the slot
 // no longer holds the key's word.
-func (b *wordBinding) take(s *slot, cost, now int64) (algorithm.Verdict, bool) {
+func (b *wordBinding) take(s *slot, cost, now int64, ownClock bool) (algorithm.Verdict, bool) {
 	for {
 		word := s.word.Load()
 		if word <= free {
 			return algorithm.Verdict{}, false
 		}
 		next, allowed := b.word.Take(word, cost, now)
-		if next == word || s.word.CompareAndSwap(word, next) {
-			return b.word.Verdict(word, next, cost, now, allowed), true
+		if next != word && !s.word.CompareAndSwap(word, next) {
+			continue
 		}
+		v := b.word.Verdict(word, next, cost, now, allowed)
+		if allowed || !ownClock || v.Wait > stale {
+			return v, true
+		}
+		now, _ = b.word.Units(b.store.clock.now())
+		ownClock = false // look once
 	}
 }
 
