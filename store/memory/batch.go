@@ -48,7 +48,8 @@ func (b *wordBinding) takeBatch(requests []store.KeyCost, given int64, decisions
 			v, found = b.take(s, r.Cost, now, given == store.OwnClock)
 		}
 		if !found {
-			v = b.update(fps[i], algorithm.Op{Cost: r.Cost}, now, given == store.OwnClock)
+			// What comes later in the batch is decided no earlier.
+			v, now = b.update(fps[i], algorithm.Op{Cost: r.Cost}, now, given == store.OwnClock)
 		}
 		decisions = append(decisions, v.Decision(b.capacity))
 	}

@@ -38,7 +38,8 @@ func (b *wordBinding) Do(_ context.Context, key string, op algorithm.Op, given i
 			}
 		}
 	}
-	return b.update(fp, op, now, given == store.OwnClock), nil
+	v, _ := b.update(fp, op, now, given == store.OwnClock)
+	return v, nil
 }
 
 // stale is how long before its swap a request may have read the clock, and be worth a second look: in that time
@@ -66,9 +67,9 @@ func (b *wordBinding) take(s *slot, cost, now int64, ownClock bool) (algorithm.V
 	}
 }
 
-// update carries out an operation on a key that has no slot, or that is not a Take.
-func (b *wordBinding) update(fp fingerprint, op algorithm.Op, now int64, ownClock bool) algorithm.Verdict {
-	var v algorithm.Verdict
+// update carries out an operation on a key that has no slot, or that is not a Take. It returns the time at which
+// it did.
+func (b *wordBinding) update(fp fingerprint, op algorithm.Op, now int64, ownClock bool) (v algorithm.Verdict, at int64) {
 	step := func(word int64) (next int64) {
 		if ownClock { // under the lock, so that no key was forgotten at a later time than this
 			now, _ = b.word.Units(b.store.clock.now())
@@ -80,12 +81,12 @@ func (b *wordBinding) update(fp fingerprint, op algorithm.Op, now int64, ownCloc
 	}
 	switch b.table.update(fp, now, false, step) {
 	case kept:
-		return v
+		return v, now
 	case absent:
 		if op.Kind == algorithm.Take && op.Cost == 0 && b.store.full() {
-			return b.doOverflow(op, now, math.MaxInt64)
+			return b.doOverflow(op, now, math.MaxInt64), now
 		}
-		return v
+		return v, now
 	}
 	reserved, next := b.store.reserve(b.word.Time(now))
 	switch b.table.update(fp, now, reserved, step) {
@@ -95,9 +96,9 @@ func (b *wordBinding) update(fp fingerprint, op algorithm.Op, now int64, ownCloc
 		}
 	case missing:
 		b.store.overflowed.Add(1)
-		return b.doOverflow(op, now, next)
+		return b.doOverflow(op, now, next), now
 	}
-	return v
+	return v, now
 }
 
 // doOverflow decides for a key that finds the store full.
