@@ -56,6 +56,7 @@ func (c *serveCommand) config(log *slog.Logger) server.Config {
 // Run serves until ctx ends or a signal asks it to stop. A second signal ends the program at once.
 func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	context.AfterFunc(ctx, stop)
 	s, err := server.New(c.config(slog.New(slog.NewTextHandler(p.stderr, nil))))
 	if err != nil {

@@ -128,9 +128,7 @@ func TestDescriptionFitsTheServer(t *testing.T) {
 		op, status := e.check(t, s, router)
 		seen[answer{op.OperationID, status}] = true
 	}
-	broken := newLimiters()
-	broken.err = errors.New("no store")
-	s = newServer(func(o *httpapi.Options) { o.Limiters = broken })
+	s = newServer(func(o *httpapi.Options) { o.Limiters = broken{errors.New("no store")} })
 	for _, path := range []string{"/v1/take", "/v1/peek", "/v1/refund", "/v1/reset"} {
 		e := exchange{"POST", path, "application/json", `{"key":"k","limit":"2/1h"}`, true, 503}
 		op, status := e.check(t, s, router)

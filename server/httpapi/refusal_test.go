@@ -29,15 +29,15 @@ func problem(tb testing.TB, res *http.Response) httpapi.Problem {
 func TestBodiesRefused(t *testing.T) {
 	const good = `"key":"k","limit":"1/1s"`
 	tests := []struct{ name, path, body, field, value string }{
-		{"Empty", "/v1/take", ``, "body", "not a JSON object"},
+		{"Empty", "/v1/take", ``, "body", "not JSON at byte 0"},
 		{"Array", "/v1/take", `[]`, "body", "not a JSON object"},
 		{"String", "/v1/take", `"key"`, "body", "not a JSON object"},
-		{"CutShort", "/v1/take", `{"key":"k"`, "body", "not a JSON object"},
-		{"NoValue", "/v1/take", `{"key":}`, "body", "not JSON at byte 7"},
-		{"NameIsNoString", "/v1/take", `{1:2}`, "body", "not JSON at byte 1"},
-		{"CommaAtTheEnd", "/v1/take", `{` + good + `,}`, "body", "not JSON at byte 26"},
-		{"TrailingObject", "/v1/take", `{` + good + `}{}`, "body", "followed by more"},
-		{"TrailingText", "/v1/take", `{` + good + `}x`, "body", "followed by more"},
+		{"CutShort", "/v1/take", `{"key":"k"`, "body", "not JSON at byte 10"},
+		{"NoValue", "/v1/take", `{"key":}`, "body", "not JSON at byte 8"},
+		{"NameIsNoString", "/v1/take", `{1:2}`, "body", "not JSON at byte 2"},
+		{"CommaAtTheEnd", "/v1/take", `{` + good + `,}`, "body", "not JSON at byte 27"},
+		{"TrailingObject", "/v1/take", `{` + good + `}{}`, "body", "not JSON at byte 27"},
+		{"TrailingText", "/v1/take", `{` + good + `}x`, "body", "not JSON at byte 27"},
 		{"NotUTF8", "/v1/take", "{\"key\":\"\xff\",\"limit\":\"1/1s\"}", "body", "not Unicode"},
 		{"HalfASurrogate", "/v1/take", `{"key":"\ud800","limit":"1/1s"}`, "body", "not Unicode"},
 		{"HalvesSwapped", "/v1/take", `{"key":"\udc00\ud800","limit":"1/1s"}`, "body", "not Unicode"},
@@ -49,7 +49,8 @@ func TestBodiesRefused(t *testing.T) {
 		{"KeyNull", "/v1/take", `{"key":null,"limit":"1/1s"}`, "key", "null"},
 		{"KeyNumber", "/v1/take", `{"key":7,"limit":"1/1s"}`, "key", "7"},
 		{"KeyObject", "/v1/take", `{"key":{},"limit":"1/1s"}`, "key", "an object"},
-		{"KeyDeep", "/v1/take", `{"key":` + strings.Repeat(`[`, 60_000), "key", "an array"},
+		{"KeyDeep", "/v1/take", `{"key":` + strings.Repeat(`[`, 9_000) + strings.Repeat(`]`, 9_000) + `}`, "key", "an array"},
+		{"KeyTooDeep", "/v1/take", `{"key":` + strings.Repeat(`[`, 60_000), "body", "not JSON at byte 10007"},
 		{"LimitMissing", "/v1/take", `{"key":"k"}`, "limit", "missing"},
 		{"LimitBool", "/v1/take", `{"key":"k","limit":true}`, "limit", "true"},
 		{"LimitCountZero", "/v1/take", `{"key":"k","limit":"0/1s"}`, "limit", "0/1s"},
@@ -178,9 +179,7 @@ func TestBodySizes(t *testing.T) {
 }
 
 func TestStoresErrorIsNotShown(t *testing.T) {
-	broken := newLimiters()
-	broken.err = errors.New("dial tcp 10.1.2.3: secret")
-	s := newServer(func(o *httpapi.Options) { o.Limiters = broken })
+	s := newServer(func(o *httpapi.Options) { o.Limiters = broken{errors.New("dial tcp 10.1.2.3: secret")} })
 	status, body := post(t, s, "/v1/take", `{"key":"k","limit":"1/1s"}`)
 	if status != http.StatusServiceUnavailable || strings.Contains(body, "secret") {
 		t.Errorf("got %d %s, want 503 and nothing of the cause", status, body)

@@ -1,13 +1,11 @@
 package httpapi
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"math"
+	"strconv"
 	"time"
 	"unicode/utf8"
 )
@@ -45,40 +43,32 @@ func decode(body []byte, op operation, trustClientTime bool) (request, *Problem)
 	if !utf8.Valid(body) || unpairedSurrogate(body) {
 		return q, refuse("body", "not Unicode", "a JSON object in UTF-8")
 	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber()
-	if first, err := d.Token(); err != nil || first != json.Delim('{') {
-		return q, notObject(err)
+	if !json.Valid(body) {
+		return q, notObject("not JSON" + where(body))
 	}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return q, notObject(err)
-		}
-		value, err := d.Token()
-		if err != nil {
-			return q, notObject(err)
-		}
-		text, _ := name.(string) // a name is a string, or there was an error
-		if p := q.set(text, value, op, trustClientTime); p != nil {
+	m, ok := membersOf(body)
+	if !ok {
+		return q, notObject("not a JSON object")
+	}
+	for m.next() {
+		if p := q.set(unquote(m.name), m.value, op, trustClientTime); p != nil {
 			return q, p
 		}
-	}
-	if _, err := d.Token(); err != nil {
-		return q, notObject(err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return q, refuse("body", "followed by more", "one JSON object and nothing after it")
 	}
 	return q, q.missing()
 }
 
-func notObject(err error) *Problem {
-	value := "not a JSON object"
-	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-		value = fmt.Sprintf("not JSON at byte %d", syntax.Offset)
-	}
+func notObject(value string) *Problem {
 	return refuse("body", value, `a JSON object such as {"key":"user:42","limit":"100/1m"}`)
+}
+
+// where says at which byte a body stops being JSON.
+func where(body []byte) string {
+	var syntax *json.SyntaxError
+	if errors.As(json.Unmarshal(body, new(json.RawMessage)), &syntax) {
+		return " at byte " + strconv.FormatInt(syntax.Offset, 10)
+	}
+	return ""
 }
 
 func (q *request) missing() *Problem {
@@ -92,7 +82,7 @@ func (q *request) missing() *Problem {
 }
 
 // set stores one member of the object, or says why it can't be.
-func (q *request) set(name string, value json.Token, op operation, trustClientTime bool) *Problem {
+func (q *request) set(name string, value []byte, op operation, trustClientTime bool) *Problem {
 	field := fieldOf(name)
 	switch {
 	case field == 0 || field == costField && !op.costs:
@@ -106,7 +96,7 @@ func (q *request) set(name string, value json.Token, op operation, trustClientTi
 	return q.store(field, name, value)
 }
 
-func (q *request) store(field fields, name string, value json.Token) (p *Problem) {
+func (q *request) store(field fields, name string, value []byte) (p *Problem) {
 	switch field {
 	case keyField:
 		q.key, p = text(name, value, keyAccepted)

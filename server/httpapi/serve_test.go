@@ -7,48 +7,22 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/server/httpapi"
-	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/server/limiters"
 	"github.com/weirlimit/weir/store/memory"
 )
 
-// limiters is the obvious set of limiters: one for each text, for ever.
-type limiters struct {
-	mu    sync.Mutex
-	store store.Store
-	made  map[string]*weir.Limiter
-	err   error // what Get returns, if not nil
-}
+// broken is a set of limiters whose store can't be reached.
+type broken struct{ err error }
 
-func newLimiters() *limiters {
-	return &limiters{store: memory.New(memory.Options{}), made: map[string]*weir.Limiter{}}
-}
-
-func (s *limiters) Get(text []byte) (*weir.Limiter, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err != nil {
-		return nil, s.err
-	}
-	if l, ok := s.made[string(text)]; ok {
-		return l, nil
-	}
-	limit, err := weir.ParseLimit(string(text))
-	if err != nil {
-		return nil, err
-	}
-	l, err := weir.New(limit, weir.WithStore(s.store))
-	s.made[string(text)] = l
-	return l, err
-}
+func (b broken) Get([]byte) (*weir.Limiter, error) { return nil, b.err }
 
 func newServer(change ...func(*httpapi.Options)) *httpapi.Server {
-	opts := httpapi.Options{Limiters: newLimiters(), Log: slog.New(slog.DiscardHandler)}
+	opts := httpapi.Options{Limiters: limiters.New(memory.New(memory.Options{})), Log: slog.New(slog.DiscardHandler)}
 	for _, c := range change {
 		c(&opts)
 	}

@@ -1,24 +1,22 @@
 package httpapi
 
 import (
+	"bytes"
 	"encoding/json"
-	"fmt"
 	"strconv"
 )
 
 // text reads a JSON string.
-func text(name string, value json.Token, accepted string) (string, *Problem) {
-	s, ok := value.(string)
-	if !ok {
+func text(name string, value []byte, accepted string) (string, *Problem) {
+	if value[0] != '"' {
 		return "", refuse(name, describe(value), accepted)
 	}
-	return s, nil
+	return unquote(value), nil
 }
 
 // whole reads a JSON number that is whole, in digits, and at least least.
-func whole(name string, value json.Token, least int64, accepted string) (int64, *Problem) {
-	number, _ := value.(json.Number)
-	n, err := strconv.ParseInt(string(number), 10, 64)
+func whole(name string, value []byte, least int64, accepted string) (int64, *Problem) {
+	n, err := strconv.ParseInt(string(value), 10, 64)
 	if err != nil || n < least {
 		return 0, refuse(name, describe(value), accepted)
 	}
@@ -26,19 +24,25 @@ func whole(name string, value json.Token, least int64, accepted string) (int64, 
 }
 
 // describe shows a value that was refused.
-func describe(value json.Token) string {
-	switch v := value.(type) {
-	case nil:
-		return "null"
-	case string:
-		return strconv.Quote(shown(v))
-	case json.Delim:
-		if v == '[' {
-			return "an array"
-		}
+func describe(value []byte) string {
+	switch value[0] {
+	case '[':
+		return "an array"
+	case '{':
 		return "an object"
 	}
-	return fmt.Sprint(value)
+	return string(value)
+}
+
+// unquote returns the text of a valid JSON string.
+func unquote(quoted []byte) (s string) {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1])
+	}
+	if err := json.Unmarshal(quoted, &s); err != nil { // it is valid: can't be
+		return ""
+	}
+	return s
 }
 
 // unpairedSurrogate reports whether a string in the JSON has half of a \ud800-style pair. Decoders read every such half
