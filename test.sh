@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Runs every test, after installing what the tests run against: a C compiler for the race detector, Redis' server and
+# clients, python3-redis, and Node with its redis client. It needs Go, and, where one of these is missing, Debian's
+# apt-get and root.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+packages=()
+need() { # need COMMAND PACKAGE...
+  command -v "$1" >/dev/null || packages+=("${@:2}")
+}
+need cc gcc libc6-dev
+need redis-server redis-server
+need redis-cli redis-tools
+need node nodejs
+need npm npm
+/usr/bin/python3 -c 'import redis' 2>/dev/null || packages+=(python3 python3-redis)
+if ((${#packages[@]})); then
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update -qq
+  apt-get install -y -qq --no-install-recommends "${packages[@]}"
+fi
+npm ci --silent --no-audit --no-fund --prefix server/resp/testdata/node
+
+export WEIR_ENGINES=require # a test whose engine is missing fails
+go vet ./...
+go test -race ./...
+go test ./store/memory # at full size: the race detector's is smaller
+cd bench
+go vet ./...
+go test ./...
