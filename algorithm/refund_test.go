@@ -55,6 +55,19 @@ func TestRefundKeepsTheWindowOfQuotaReset(t *testing.T) {
 	}, algorithm.QuotaReset, algorithm.Hybrid)
 }
 
+// TestRefundOfAllGivesAllBack, at any time while the units still count.
+func TestRefundOfAllGivesAllBack(t *testing.T) {
+	forAll(t, func(t *rapid.T, l algorithm.Limit) {
+		p, tr := compile(t, l), newTrace(t, l, false)
+		state, r := p.Apply(nil, algorithm.Op{Cost: l.Capacity()}, tr.now)
+		now := within(tr.now + rapid.Int64Range(0, int64(r.ResetAfter)).Draw(t, "gap"))
+		state, r = p.Apply(state, algorithm.Op{Kind: algorithm.Refund, Cost: l.Capacity()}, now)
+		if r.Remaining != l.Capacity() {
+			t.Fatalf("%v: all taken at %d, all given back at %d: %+v, state %d", l, tr.now, now, r, state)
+		}
+	})
+}
+
 // TestRefundMakesRoomForNoMoreThanItGives, never above capacity, and never takes room away.
 func TestRefundMakesRoomForNoMoreThanItGives(t *testing.T) {
 	forAll(t, func(t *rapid.T, l algorithm.Limit) {
