@@ -4,6 +4,7 @@ import (
 	"math/big"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/weirlimit/weir/algorithm"
 	"pgregory.net/rapid"
@@ -70,6 +71,22 @@ func TestHealLeavesAStutterAlone(t *testing.T) {
 		if r := p.take(0, 10*sec); r.Remaining != taken.Remaining {
 			t.Errorf("%s: %+v, then %+v", text, taken, r)
 		}
+	}
+}
+
+// TestHealKnowsHowFarHybridReaches: a smooth key is up to two windows from fresh, and no more.
+func TestHealKnowsHowFarHybridReaches(t *testing.T) {
+	p := play(t, "hybrid 5/10s")
+	p.take(1, 0)
+	p.take(4, 0) // smooth, and to be full at 18 s
+	if p.program.Heal(p.state, -2*sec) {
+		t.Error("healed two windows ahead")
+	}
+	if !p.program.Heal(p.state, -2*sec-1) {
+		t.Error("not healed beyond two windows")
+	}
+	if r := p.take(0, -2*sec-1); r.ResetAfter != 10*time.Second {
+		t.Errorf("healed to %+v", r)
 	}
 }
 

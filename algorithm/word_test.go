@@ -36,6 +36,21 @@ func TestWordAnswersAsProgramWhenTimeStepsBack(t *testing.T) {
 // reach is how far time may step back, in nanoseconds, for a word to still know its debt: 36 years.
 const reach = 1 << 60
 
+// A step back that is longer than a word can count is still a denial, not a difference that wrapped.
+func TestWordDeniesAfterTheLongestStepBack(t *testing.T) {
+	w, ok := compile(t, algorithm.MustParseLimit("400000000/1s")).Word()
+	late, inReach := w.Units(algorithm.MaxTime)
+	early, alsoInReach := w.Units(-1_800_000_000 * sec)
+	if !ok || !inReach || !alsoInReach || late-early > 0 {
+		t.Fatalf("words reach from %d to %d", early, late)
+	}
+	word, _ := w.Apply(none, algorithm.Op{Cost: 1}, late)
+	next, v := w.Apply(word, algorithm.Op{Cost: 1}, early)
+	if v.Granted >= 0 || v.Remaining != 0 || v.Wait <= 0 || v.Reset <= 0 || next != word {
+		t.Errorf("%+v", v)
+	}
+}
+
 // checkWord gives a program and its word one trace.
 func checkWord(t *rapid.T, l algorithm.Limit, tr *trace, kind func() algorithm.Kind) {
 	p := compile(t, l)
