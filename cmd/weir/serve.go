@@ -79,7 +79,7 @@ func greet(w io.Writer, s *server.Server) {
 		_, _ = fmt.Fprintf(w, "Redis protocol on %s. Try:\n  redis-cli%s WEIR.TAKE user:42 100/1m\n", a, cliOptions(a))
 	}
 	if a := s.HTTPAddr(); a != nil {
-		_, _ = fmt.Fprintf(w, "HTTP on %s. Try:\n  curl -H content-type:application/json -d '{\"key\":\"user:42\",\"limit\":\"100/1m\"}' 'http://%s/v1/take'\n", a, near(a))
+		_, _ = fmt.Fprintf(w, "HTTP on %s. Try:\n  curl -d '{\"key\":\"user:42\",\"limit\":\"100/1m\"}' 'http://%s/v1/take'\n", a, near(a))
 	}
 	_, _ = fmt.Fprintln(w, "Ctrl-C stops it.")
 }

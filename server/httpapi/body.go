@@ -12,7 +12,7 @@ import (
 
 var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// readBody reads the whole body into b, if it is JSON by its headers and not too large.
+// readBody reads the whole body into b, if it may be JSON by its headers and is not too large.
 func readBody(w http.ResponseWriter, r *http.Request, b *bytes.Buffer) *Problem {
 	if p := checkHeaders(r); p != nil {
 		return p
@@ -38,16 +38,13 @@ func tooLarge(value string) *Problem {
 	return p
 }
 
-// checkHeaders insists on a JSON type. That also keeps out the pages of other sites: a browser sends them on
-// without asking first only if the type is one that forms use.
+// checkHeaders refuses what can't be the plain JSON that is read here, whatever the type says: curl -d says that it
+// sends a form.
 func checkHeaders(r *http.Request) *Problem {
 	var p *Problem
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		p = refuse("Content-Encoding", encoding, "none")
-	} else if kind := r.Header.Get("Content-Type"); !isJSON(kind) {
-		if kind == "" {
-			kind = "missing"
-		}
+	} else if kind := r.Header.Get("Content-Type"); !mayBeJSON(kind) {
 		p = refuse("Content-Type", kind, "application/json")
 	}
 	if p != nil {
@@ -56,11 +53,12 @@ func checkHeaders(r *http.Request) *Problem {
 	return p
 }
 
-func isJSON(contentType string) bool {
-	if contentType == "application/json" {
+func mayBeJSON(contentType string) bool {
+	switch contentType {
+	case "", "application/json", "application/x-www-form-urlencoded":
 		return true
 	}
-	kind, params, err := mime.ParseMediaType(contentType)
+	kind, params, _ := mime.ParseMediaType(contentType)
 	charset := params["charset"]
-	return err == nil && kind == "application/json" && (charset == "" || strings.EqualFold(charset, "utf-8"))
+	return !strings.HasPrefix(kind, "multipart/") && (charset == "" || strings.EqualFold(charset, "utf-8"))
 }

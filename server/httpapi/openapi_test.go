@@ -41,12 +41,15 @@ func description(tb testing.TB, s *httpapi.Server) (*openapi3.T, routers.Router)
 	return doc, router
 }
 
-// An exchange is a request, whether the description should find it right, and the status it should get.
+// An exchange is a request, whether the description should find it right, and the status it should get. The description
+// promises JSON that says so; the server takes more.
 type exchange struct {
 	method, path, kind, body string
 	valid                    bool
 	status                   int
 }
+
+var posts = []string{"/v1/take", "/v1/peek", "/v1/refund", "/v1/reset"}
 
 func exchanges() []exchange {
 	list := []exchange{
@@ -56,7 +59,7 @@ func exchanges() []exchange {
 	}
 	const json = "application/json"
 	large := `{"limit":"1/1s","key":"` + strings.Repeat("k", httpapi.MaxBody) + `"}`
-	for _, op := range []string{"/v1/take", "/v1/peek", "/v1/refund", "/v1/reset"} {
+	for _, op := range posts {
 		costs := op == "/v1/take" || op == "/v1/refund"
 		list = append(list,
 			exchange{"POST", op, json, `{"key":"k","limit":"2/1h"}`, true, 200},
@@ -71,7 +74,8 @@ func exchanges() []exchange {
 			exchange{"POST", op, json, `{"key":1,"limit":"2/1h"}`, false, 400},
 			exchange{"POST", op, json, `{"key":"k","limit":"2/1h","more":1}`, false, 400},
 			exchange{"POST", op, json, large, true, 413},
-			exchange{"POST", op, "text/plain", `{"key":"k","limit":"2/1h"}`, false, 415},
+			exchange{"POST", op, "application/x-www-form-urlencoded", `{"key":"k","limit":"2/1h"}`, false, 200},
+			exchange{"POST", op, "multipart/form-data", `{"key":"k","limit":"2/1h"}`, false, 415},
 		)
 	}
 	return list
@@ -84,12 +88,16 @@ func statusIf(ok bool) int {
 	return http.StatusBadRequest
 }
 
-// check sends the exchange, and holds both sides against the description. It returns the operation and the status.
-func (e exchange) check(t *testing.T, s *httpapi.Server, router routers.Router) (*openapi3.Operation, int) {
+// check sends the exchange, from a page of this origin if there is one, and holds both sides against the description. It
+// returns the operation and the status.
+func (e exchange) check(t *testing.T, s *httpapi.Server, router routers.Router, origin string) (*openapi3.Operation, int) {
 	t.Helper()
 	newRequest := func() *http.Request {
 		r := httptest.NewRequest(e.method, e.path, strings.NewReader(e.body))
 		r.Header.Set("Content-Type", e.kind)
+		if origin != "" {
+			r.Header.Set("Origin", origin)
+		}
 		return r
 	}
 	r := newRequest()
@@ -125,13 +133,18 @@ func TestDescriptionFitsTheServer(t *testing.T) {
 	doc, router := description(t, s)
 	seen := map[answer]bool{}
 	for _, e := range exchanges() {
-		op, status := e.check(t, s, router)
+		op, status := e.check(t, s, router, "")
+		seen[answer{op.OperationID, status}] = true
+	}
+	for _, path := range posts {
+		e := exchange{"POST", path, "application/json", `{"key":"k","limit":"2/1h"}`, true, 403}
+		op, status := e.check(t, s, router, "https://other.example")
 		seen[answer{op.OperationID, status}] = true
 	}
 	s = newServer(func(o *httpapi.Options) { o.Limiters = broken{errors.New("no store")} })
-	for _, path := range []string{"/v1/take", "/v1/peek", "/v1/refund", "/v1/reset"} {
+	for _, path := range posts {
 		e := exchange{"POST", path, "application/json", `{"key":"k","limit":"2/1h"}`, true, 503}
-		op, status := e.check(t, s, router)
+		op, status := e.check(t, s, router, "")
 		seen[answer{op.OperationID, status}] = true
 	}
 	for path, item := range doc.Paths.Map() {

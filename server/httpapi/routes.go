@@ -75,5 +75,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) *Problem {
 		p.Status = http.StatusMethodNotAllowed
 		return p
 	}
+	if p := checkOrigin(r); p != nil {
+		return p
+	}
 	return route.serve(w, r)
 }
