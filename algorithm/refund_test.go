@@ -41,6 +41,29 @@ func TestTakeAndRefundAtOneInstantIsAsIfNothingHappened(t *testing.T) {
 	}, except(algorithm.QuotaReset, algorithm.Hybrid, algorithm.Exponential)...)
 }
 
+// TestTakeAndRefundGainNothing where they leave a trace: there is no more room than there was before.
+func TestTakeAndRefundGainNothing(t *testing.T) {
+	forAll(t, func(t *rapid.T, l algorithm.Limit) {
+		p, tr := compile(t, l), newTrace(t, l, true)
+		state := drive(t, p, tr)
+		now, cost := tr.next(t)
+		_, before := p.Apply(state, algorithm.Op{}, now)
+		state, r := p.Apply(state, upTo(cost), now)
+		_, after := p.Apply(state, algorithm.Op{Kind: algorithm.Refund, Cost: r.Granted}, now)
+		if after.Remaining-before.Remaining > slack(l) {
+			t.Fatalf("%v: %d taken and given back at %d: %+v, then %+v", l, r.Granted, now, before, after)
+		}
+	}, algorithm.QuotaReset, algorithm.Hybrid, algorithm.Exponential)
+}
+
+// slack is by how many units a limit that computes in float64 may be off.
+func slack(l algorithm.Limit) int64 {
+	if l.Algorithm != algorithm.Exponential {
+		return 0
+	}
+	return 1 + int64(float64(l.Count)*tolerance)
+}
+
 // TestRefundKeepsTheWindowOfQuotaReset gives the units back, and leaves the window where it started.
 func TestRefundKeepsTheWindowOfQuotaReset(t *testing.T) {
 	forAll(t, func(t *rapid.T, l algorithm.Limit) {
@@ -72,17 +95,14 @@ func TestRefundOfAllGivesAllBack(t *testing.T) {
 func TestRefundMakesRoomForNoMoreThanItGives(t *testing.T) {
 	forAll(t, func(t *rapid.T, l algorithm.Limit) {
 		p, tr := compile(t, l), newTrace(t, l, true)
-		state, slack := drive(t, p, tr), int64(0)
-		if l.Algorithm == algorithm.Exponential {
-			slack = 1 + int64(float64(l.Count)*tolerance)
-		}
+		state := drive(t, p, tr)
 		for range steps {
 			now, cost := tr.next(t)
 			_, before := p.Apply(state, algorithm.Op{}, now)
 			var after algorithm.Result
 			state, after = p.Apply(state, algorithm.Op{Kind: algorithm.Refund, Cost: cost}, now)
 			room := after.Remaining - before.Remaining
-			if room < -slack || room > cost && room-cost > slack || after.Remaining > l.Capacity() {
+			if room < -slack(l) || room > cost && room-cost > slack(l) || after.Remaining > l.Capacity() {
 				t.Fatalf("%v: refund of %d at %d: remaining from %d to %d", l, cost, now, before.Remaining, after.Remaining)
 			}
 			if !after.Allowed || after.Granted != 0 || after.RetryAfter != 0 {
