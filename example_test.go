@@ -68,8 +68,7 @@ func ExampleLimit() {
 
 func ExampleLimitError() {
 	_, err := weir.New(weir.Limit{Count: 100})
-	var refused *weir.LimitError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*weir.LimitError](err); ok {
 		fmt.Println(refused.Field, refused.Value, refused.Accept)
 	}
 	// Output: period 0s 1ns or longer

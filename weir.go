@@ -120,8 +120,17 @@ func New(limit Limit, opts ...Option) (*Limiter, error) {
 func (l *Limiter) Limit() Limit { return l.limit }
 
 // Take asks to pass at the cost, now. It takes the whole cost, or nothing.
-func (l *Limiter) Take(ctx context.Context, key string, cost int64) (Decision, error) {
-	return l.decision(l.do(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}))
+func (l *Limiter) Take(ctx context.Context, key string, cost int64) (d Decision, err error) {
+	var v algorithm.Verdict
+	if l.now == nil && cost >= 0 && ctx.Err() == nil { // do, without the call
+		v, err = l.binding.Do(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, store.OwnClock)
+	} else {
+		v, err = l.do(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost})
+	}
+	if err == nil {
+		v.Read(&d, l.capacity)
+	}
+	return d, err
 }
 
 // TakeAt is Take at a time.

@@ -75,12 +75,18 @@ func (r Result) Verdict() Verdict {
 }
 
 // Decision returns what the verdict says about a limit of this capacity.
-func (v Verdict) Decision(capacity int64) Decision {
-	d := Decision{Limit: capacity, Remaining: v.Remaining, ResetAfter: v.Reset}
-	if v.Granted >= 0 {
-		d.Allowed, d.Delay = true, v.Wait
-	} else {
-		d.RetryAfter = v.Wait
-	}
+func (v Verdict) Decision(capacity int64) (d Decision) {
+	v.Read(&d, capacity)
 	return d
+}
+
+// Read sets d, which must be zero, to what the verdict says about a limit of this capacity. It is there for speed: it
+// is inlined, and spares copies of d.
+func (v Verdict) Read(d *Decision, capacity int64) {
+	d.Limit, d.Remaining, d.ResetAfter = capacity, v.Remaining, v.Reset
+	if v.Granted < 0 {
+		d.RetryAfter = v.Wait
+		return
+	}
+	d.Allowed, d.Delay = true, v.Wait
 }

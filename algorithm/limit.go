@@ -29,7 +29,7 @@ const DefaultCells = 60
 //
 // The zero value is not a limit; Count and Period are required. The other fields belong to some algorithms
 // only, and are refused elsewhere.
-type Limit struct {
+type Limit struct { //nolint:recvcheck // a limit is a value; only UnmarshalText has to change one
 	Algorithm Algorithm     // "" is TokenBucket
 	Count     int64         // units per Period, at least 1
 	Period    time.Duration // at least 1ns
@@ -128,20 +128,24 @@ func (l Limit) validate() error {
 func (l Limit) validateOptions() error {
 	a := l.Algorithm
 	takesBurst := a == TokenBucket || a == GCRA || a == LeakyBucket || a == RefillBucket
-	switch {
-	case takesBurst && l.Burst < 1:
-		return refuse("burst", l.Burst, "1 or more (0 in Go: the count)")
-	case !takesBurst && l.Burst != 0:
-		return refuse("burst", l.Burst, "none for %s", a)
-	case a == LeakyQueue && (l.Queue < 1 || l.Queue == math.MaxInt64):
-		return refuse("queue", l.Queue, "1 to %d (0 in Go: the count)", int64(math.MaxInt64-1))
-	case a != LeakyQueue && l.Queue != 0:
-		return refuse("queue", l.Queue, "none for %s", a)
-	case a == SlidingBuckets && (l.Cells < 1 || l.Cells > MaxCells):
-		return refuse("cells", l.Cells, "1 to %d (0 in Go: %d)", MaxCells, DefaultCells)
-	case a != SlidingBuckets && l.Cells != 0:
-		return refuse("cells", l.Cells, "none for %s", a)
-	case a != Exponential && l.Strict:
+	for _, o := range []struct {
+		field       string
+		value, most int64
+		accept      string
+		taken       bool
+	}{
+		{"burst", l.Burst, math.MaxInt64, "1 or more (0 in Go: the count)", takesBurst},
+		{"queue", l.Queue, math.MaxInt64 - 1, fmt.Sprintf("1 to %d (0 in Go: the count)", int64(math.MaxInt64-1)), a == LeakyQueue},
+		{"cells", l.Cells, MaxCells, fmt.Sprintf("1 to %d (0 in Go: %d)", MaxCells, DefaultCells), a == SlidingBuckets},
+	} {
+		switch {
+		case !o.taken && o.value != 0:
+			return refuse(o.field, o.value, "none for %s", a)
+		case o.taken && (o.value < 1 || o.value > o.most):
+			return refuse(o.field, o.value, "%s", o.accept)
+		}
+	}
+	if l.Strict && a != Exponential {
 		return refuse("strict", l.Strict, "none for %s", a)
 	}
 	return nil

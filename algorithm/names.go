@@ -19,7 +19,7 @@ type Algorithm string
 //     Elements", RFC 2215, 1997.
 const TokenBucket Algorithm = "token-bucket"
 
-// GCRA, the generic cell rate algorithm, keeps a theoretical arrival time: when the next unit would come if all came
+// GCRA is the generic cell rate algorithm. It keeps a theoretical arrival time: when the next unit would come if all came
 // evenly. A unit passes if it is early by at most (Burst−1)·T, and moves that time on by T, counted from now
 // if it had passed. It decides as [TokenBucket] does, by the same kernel.
 //

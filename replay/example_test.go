@@ -42,7 +42,8 @@ func ExampleOpen() {
 		Limits: []weir.Limit{weir.MustParseLimit("5/1m")}, Window: replay.DefaultWindow, Top: 1,
 	})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	worst := report.Limits[0].Top[0]
 	fmt.Printf("%s: %d of %d denied\n", worst.Client[0], worst.Denied, worst.Requests)

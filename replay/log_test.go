@@ -41,7 +41,7 @@ func TestEveryRequestOfARealLogIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	times, clients := simply(t, string(text))
-	checkDenied(t, r.Limits[0], tokensDenied(times, clients, 10, time.Minute, 10, 1))
+	checkDenied(t, r.Limits[0], tokensDenied(times, clients, 10, 10, 1))
 	checkDenied(t, r.Limits[1], logDenied(times, clients, 10, time.Minute))
 }
 

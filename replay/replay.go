@@ -59,9 +59,6 @@ func (o Options) check() (Options, error) {
 	if o.MaxClients == 0 {
 		o.MaxClients = DefaultMaxClients
 	}
-	refuse := func(field string, value any, accept string, args ...any) error {
-		return fmt.Errorf("replay: %s is %v; accepted: %s", field, value, fmt.Sprintf(accept, args...))
-	}
 	switch {
 	case len(o.Limits) < 1 || len(o.Limits) > MaxLimits:
 		return o, refuse("number of limits", len(o.Limits), "1 to %d", MaxLimits)
@@ -76,15 +73,23 @@ func (o Options) check() (Options, error) {
 	case o.MaxClients < 1 || o.MaxClients > maxMaxClients:
 		return o, refuse("max-clients", o.MaxClients, "1 to %d", maxMaxClients)
 	}
+	return o, o.checkLimits()
+}
+
+func (o Options) checkLimits() error {
 	for _, l := range o.Limits {
 		if err := l.Validate(); err != nil {
-			return o, err
+			return err
 		}
 		if most := l.Capacity(); o.Cost > most {
-			return o, refuse("cost", o.Cost, "1 to %d, the capacity of limit %s", most, l)
+			return refuse("cost", o.Cost, "1 to %d, the capacity of limit %s", most, l)
 		}
 	}
-	return o, nil
+	return nil
+}
+
+func refuse(field string, value any, accept string, args ...any) error {
+	return fmt.Errorf("replay: %s is %v; accepted: %s", field, value, fmt.Sprintf(accept, args...))
 }
 
 // A run is the state of Run.

@@ -60,8 +60,8 @@ func traffic(seed uint64, n int) (times []time.Time, clients []string) {
 	return times, clients
 }
 
-// tokensDenied counts by hand whom a bucket of burst tokens, count more each period, would deny.
-func tokensDenied(times []time.Time, clients []string, count int64, period time.Duration, burst, cost int64) map[string]int64 {
+// tokensDenied counts by hand whom a bucket of burst tokens, count more each minute, would deny.
+func tokensDenied(times []time.Time, clients []string, count, burst, cost int64) map[string]int64 {
 	denied, tokens, seen := map[string]int64{}, map[string]*big.Rat{}, map[string]time.Time{}
 	full, price := big.NewRat(burst, 1), big.NewRat(cost, 1)
 	for i, c := range clients {
@@ -69,7 +69,7 @@ func tokensDenied(times []time.Time, clients []string, count int64, period time.
 			tokens[c] = new(big.Rat).Set(full)
 			seen[c] = times[i]
 		}
-		gained := big.NewRat(int64(times[i].Sub(seen[c]))*count, int64(period))
+		gained := big.NewRat(int64(times[i].Sub(seen[c]))*count, int64(time.Minute))
 		seen[c] = times[i]
 		if tokens[c].Add(tokens[c], gained); tokens[c].Cmp(full) > 0 {
 			tokens[c].Set(full)
@@ -126,12 +126,12 @@ func TestVerdictsEqualThoseCountedByHand(t *testing.T) {
 			log.WriteString(entry(clients[i], at))
 		}
 		r := run(t, options("7/1m", "7/1m burst=3", "sliding-log 7/1m"), log.String())
-		checkDenied(t, r.Limits[0], tokensDenied(times, clients, 7, time.Minute, 7, 1))
-		checkDenied(t, r.Limits[1], tokensDenied(times, clients, 7, time.Minute, 3, 1))
+		checkDenied(t, r.Limits[0], tokensDenied(times, clients, 7, 7, 1))
+		checkDenied(t, r.Limits[1], tokensDenied(times, clients, 7, 3, 1))
 		checkDenied(t, r.Limits[2], logDenied(times, clients, 7, time.Minute))
 		o := options("20/1m")
 		o.Cost = 3
-		checkDenied(t, run(t, o, log.String()).Limits[0], tokensDenied(times, clients, 20, time.Minute, 20, 3))
+		checkDenied(t, run(t, o, log.String()).Limits[0], tokensDenied(times, clients, 20, 20, 3))
 	}
 }
 
@@ -189,7 +189,7 @@ func TestLogsAreMergedByTimeInWhateverOrderTheyAreGiven(t *testing.T) {
 	for i, at := range times {
 		parts[i/300*2+i%2] += entry(clients[i], at)
 	}
-	want := tokensDenied(times, clients, 7, time.Minute, 7, 1)
+	want := tokensDenied(times, clients, 7, 7, 1)
 	for range 2 {
 		r := run(t, options("7/1m"), parts...)
 		if r.Requests != 900 || r.Late.Requests != 0 || len(r.Logs) != 6 {

@@ -20,8 +20,7 @@ func parseStamp(text []byte) (second int64, reason string) {
 		return 0, fmt.Sprintf("time %q; accepted: day/Mon/year:hh:mm:ss ±hhmm of the years %d to %d",
 			clip(string(text), 40), firstYear, lastYear)
 	}
-	if len(text) != stampLength || text[2] != '/' || text[6] != '/' || text[11] != ':' || text[14] != ':' ||
-		text[17] != ':' || text[20] != ' ' {
+	if !punctuated(text) {
 		return wrong()
 	}
 	ok := true
@@ -37,13 +36,19 @@ func parseStamp(text []byte) (second int64, reason string) {
 	day, month, year := number(0, 2, 1, 31), monthOf(text[3:6]), number(7, 11, firstYear, lastYear)
 	hour, minute, sec := number(12, 14, 0, 23), number(15, 17, 0, 59), number(18, 20, 0, 60) // 60: a leap second
 	east := number(22, 24, 0, 23)*3600 + number(24, 26, 0, 59)*60
-	if !ok || month == 0 || day > daysIn(month, year) || text[21] != '+' && text[21] != '-' {
+	if !ok || month == 0 || day > daysIn(month, year) {
 		return wrong()
 	}
 	if text[21] == '-' {
 		east = -east
 	}
 	return daysSinceEpoch(year, month, day)*86400 + int64(hour*3600+minute*60+sec-east), ""
+}
+
+// punctuated reports whether all that is neither a number nor a month is right.
+func punctuated(text []byte) bool {
+	return len(text) == stampLength && text[2] == '/' && text[6] == '/' && text[11] == ':' && text[14] == ':' &&
+		text[17] == ':' && text[20] == ' ' && (text[21] == '+' || text[21] == '-')
 }
 
 func monthOf(name []byte) int {

@@ -32,7 +32,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	return out.Flush()
 }
 
-func (r *Report) writeTraffic(w io.Writer) {
+func (r *Report) writeTraffic(w *bufio.Writer) {
 	fmt.Fprintf(w, "%s of %s (by %s)", some(r.Requests, "request"), some(r.Clients, "client"), strings.Join(r.Key, ", "))
 	if r.Cost > 1 {
 		fmt.Fprintf(w, ", each costing %s", grouped(r.Cost))
@@ -43,7 +43,7 @@ func (r *Report) writeTraffic(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-func (r *Report) writeProblems(w io.Writer) {
+func (r *Report) writeProblems(w *bufio.Writer) {
 	r.Unparsed.write(w, "not understood, and not counted as requests")
 	r.CutShort.write(w, "cut short, and counted all the same")
 	if n := r.Late.Requests; n > 0 {
@@ -55,7 +55,7 @@ func (r *Report) writeProblems(w io.Writer) {
 	}
 }
 
-func (p Problems) write(w io.Writer, what string) {
+func (p *Problems) write(w *bufio.Writer, what string) {
 	if p.Lines == 0 {
 		return
 	}
@@ -68,7 +68,7 @@ func (p Problems) write(w io.Writer, what string) {
 	}
 }
 
-func (r *Report) writeLimits(w io.Writer) {
+func (r *Report) writeLimits(w *bufio.Writer) {
 	rows := [][]string{{"limit", ">denied", ">share", ">clients denied"}}
 	waits := false
 	for _, l := range r.Limits {
@@ -88,7 +88,7 @@ func (r *Report) writeLimits(w io.Writer) {
 	writeTable(w, rows)
 }
 
-func (r *Report) writeTop(w io.Writer, l LimitReport) {
+func (r *Report) writeTop(w *bufio.Writer, l LimitReport) {
 	if len(l.Top) == 0 {
 		return
 	}
@@ -105,7 +105,7 @@ func (r *Report) writeTop(w io.Writer, l LimitReport) {
 
 // writeTimeline draws requests and, for a single limit, how many of them were denied. Several limits have a column
 // of numbers each, in their order.
-func (r *Report) writeTimeline(w io.Writer) {
+func (r *Report) writeTimeline(w *bufio.Writer) {
 	var most int64
 	for _, b := range r.Timeline {
 		most = max(most, b.Requests)
@@ -156,7 +156,7 @@ func bar(all, denied, most int64) string {
 }
 
 // writeTable writes rows in columns. In a column whose heading begins with > the cells are at the right.
-func writeTable(w io.Writer, rows [][]string) {
+func writeTable(w *bufio.Writer, rows [][]string) {
 	widths := make([]int, len(rows[0]))
 	right := make([]bool, len(rows[0]))
 	for i, heading := range rows[0] {

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// Off, as an address, disables a protocol.
+	// Off as an address disables a protocol.
 	Off = "off"
 	// DefaultRESP is where the Redis protocol is served unless the Config says otherwise.
 	DefaultRESP = "127.0.0.1:6380"

@@ -72,7 +72,7 @@ func New(cfg Config) (*Server, error) {
 // says which, and listens on none.
 func (s *Server) Open() error {
 	for _, p := range s.protocols {
-		l, err := net.Listen("tcp", p.address)
+		l, err := net.Listen("tcp", p.address) //nolint:noctx // there is nothing to wait for that a context could end
 		if err != nil {
 			s.closeListeners()
 			return &ConfigError{Field: p.name, Value: p.address, Problem: why(err), Accept: AddressAccepted}
@@ -124,7 +124,7 @@ func (s *Server) Run(ctx context.Context) error {
 	case err = <-failed:
 		running--
 	}
-	s.shutdown()
+	s.shutdown(context.WithoutCancel(ctx))
 	for range running {
 		err = errors.Join(err, <-failed)
 	}
@@ -132,8 +132,8 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // shutdown ends all protocols at the same time, so that they share the grace time.
-func (s *Server) shutdown() {
-	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Grace)
+func (s *Server) shutdown(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Grace)
 	defer cancel()
 	start := time.Now()
 	var all sync.WaitGroup

@@ -14,7 +14,7 @@ import (
 	"github.com/weirlimit/weir/algorithm"
 )
 
-// OwnClock, given as the time of an operation, means: now, by the clock of the store.
+// OwnClock as the time of an operation means: now, by the clock of the store.
 const OwnClock int64 = math.MinInt64
 
 // A Spec names a limit and says whose state it works on.

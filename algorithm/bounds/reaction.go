@@ -41,7 +41,7 @@ func beforeDenial(program *algorithm.Program, start, gap int64) (int64, error) {
 	const most = 1000 * reactionCount
 	var state []int64
 	var r algorithm.Result
-	for n := int64(0); n < most; n++ {
+	for n := range int64(most) {
 		if state, r = program.Apply(state, algorithm.Op{Cost: 1}, start+n*gap); !r.Allowed {
 			return n, nil
 		}

@@ -77,7 +77,7 @@ func never(int64) bool  { return false }
 // reached returns, for each tick before the end, the states in which its requests may find a key.
 func (s search) reached(end int64) []states {
 	layers := []states{{"": 0}}
-	for t := int64(0); t < end-1; t++ {
+	for t := range end - 1 {
 		layers = append(layers, s.tick(layers[t], t, never))
 	}
 	return layers

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/alecthomas/kong"
 
@@ -47,7 +48,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Vars{
 			"resp": server.DefaultRESP, "http": server.DefaultHTTP,
-			"grace": server.DefaultGrace.String(), "max_keys": fmt.Sprint(memory.DefaultMaxKeys),
+			"grace": server.DefaultGrace.String(), "max_keys": strconv.Itoa(memory.DefaultMaxKeys),
 		},
 	)
 	if err != nil {
@@ -68,8 +69,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 
 // fail says what went wrong. A field of the server's configuration is named as the flag that sets it.
 func (p *program) fail(err error, code int) int {
-	var config *server.ConfigError
-	if errors.As(err, &config) {
+	if config, ok := errors.AsType[*server.ConfigError](err); ok {
 		err = fmt.Errorf("--%w", config)
 	}
 	_, _ = fmt.Fprintf(p.stderr, "weir: %v\n", err)

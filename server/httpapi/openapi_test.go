@@ -19,10 +19,6 @@ import (
 	"github.com/weirlimit/weir/server/httpapi"
 )
 
-func init() {
-	openapi3filter.RegisterBodyDecoder("application/yaml", openapi3filter.FileBodyDecoder)
-}
-
 // description reads the description that a server hands out.
 func description(tb testing.TB, s *httpapi.Server) (*openapi3.T, routers.Router) {
 	tb.Helper()
@@ -125,6 +121,7 @@ func (e exchange) check(t *testing.T, s *httpapi.Server, router routers.Router, 
 }
 
 func TestDescriptionFitsTheServer(t *testing.T) {
+	openapi3filter.RegisterBodyDecoder("application/yaml", openapi3filter.FileBodyDecoder)
 	type answer struct {
 		operation string
 		status    int

@@ -64,8 +64,7 @@ func notObject(value string) *Problem {
 
 // where says at which byte a body stops being JSON.
 func where(body []byte) string {
-	var syntax *json.SyntaxError
-	if errors.As(json.Unmarshal(body, new(json.RawMessage)), &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(body, new(json.RawMessage))); ok {
 		return " at byte " + strconv.FormatInt(syntax.Offset, 10)
 	}
 	return ""

@@ -15,7 +15,7 @@ type about struct{ name, library, libraryVersion string }
 const mostAbout = 256
 
 // client is the CLIENT command.
-func (c *conn) client() {
+func (c *conn) client() { //nolint:cyclop // a case for each subcommand
 	sub, args := string(c.upper(c.args[1])), c.args[2:]
 	switch {
 	case sub == "ID" && len(args) == 0:

@@ -91,7 +91,7 @@ func (c *conn) config() {
 
 func (s *Server) parameters() [][2]string {
 	return [][2]string{
-		{"appendonly", "no"}, {"databases", "1"}, {"maxclients", fmt.Sprint(s.options.MaxConnections)}, {"save", ""},
+		{"appendonly", "no"}, {"databases", "1"}, {"maxclients", decimal(int64(s.options.MaxConnections))}, {"save", ""},
 		{"timeout", decimal(int64(s.options.IdleTimeout.Seconds()))},
 	}
 }

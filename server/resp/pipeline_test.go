@@ -45,8 +45,8 @@ func TestSplittingTheInputChangesNothing(t *testing.T) {
 		defer c.Close()
 		c.send(input[:cut])
 		c.send(input[cut:])
-		all := c.expectClosed()
-		return all[strings.Index(all, "$4\r\nmode"):] // what is before differs in the connection's id
+		_, rest, _ := strings.Cut(c.expectClosed(), "$4\r\nmode") // what is before differs in the connection's id
+		return rest
 	}
 	input := session("0000")
 	want := run(input, 0)

@@ -81,11 +81,7 @@ func (r *replies) text(s string) {
 func (r *replies) failure(text string) {
 	r.buf = append(r.buf, '-')
 	for i := range len(text) {
-		c := text[i]
-		if c < ' ' {
-			c = ' '
-		}
-		r.buf = append(r.buf, c)
+		r.buf = append(r.buf, max(text[i], ' '))
 	}
 	r.buf = append(r.buf, '\r', '\n')
 }

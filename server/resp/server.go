@@ -21,7 +21,7 @@ type Server struct {
 	buffered atomic.Int64 // bytes of buffers longer than usual
 	failedAt atomic.Int64 // seconds since 1970 when a failure was last logged
 
-	ctx    context.Context // of the operations on the store
+	ctx    context.Context //nolint:containedctx // of the operations on the store: it ends with the server, not with a call
 	cancel context.CancelFunc
 
 	mu        sync.Mutex
@@ -52,7 +52,7 @@ func New(o Options) *Server {
 // Serve answers the clients of a listener until Shutdown, and then returns nil. It closes the listener. It may
 // be called for several listeners. Another error is the listener's.
 func (s *Server) Serve(l net.Listener) error {
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	if !s.listen(l) {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (s *Server) forget(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, c)
-	s.past.Counts = s.past.Counts.plus(c.published())
+	s.past.add(c.published())
 }
 
 // Shutdown stops listening, carries out the commands that have arrived, writes their replies and closes the

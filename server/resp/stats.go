@@ -17,8 +17,11 @@ type Counts struct {
 	Errors   int64 // error replies
 }
 
-func (c Counts) plus(d Counts) Counts {
-	return Counts{c.Commands + d.Commands, c.Allowed + d.Allowed, c.Denied + d.Denied, c.Errors + d.Errors}
+func (c *Counts) add(d Counts) {
+	c.Commands += d.Commands
+	c.Allowed += d.Allowed
+	c.Denied += d.Denied
+	c.Errors += d.Errors
 }
 
 // Stats returns the counts. What is being carried out may not be in them yet.
@@ -28,7 +31,7 @@ func (s *Server) Stats() Stats {
 	stats := s.past
 	stats.Connections = int64(len(s.conns))
 	for c := range s.conns {
-		stats.Counts = stats.Counts.plus(c.published())
+		stats.add(c.published())
 	}
 	return stats
 }

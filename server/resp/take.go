@@ -121,7 +121,6 @@ func (c *conn) options(r *request, hasCost bool) bool {
 			return false
 		}
 		if isCost {
-			costs = true
 			if r.cost, costs = c.number("COST", args[1], 0); !costs {
 				return false
 			}
@@ -146,5 +145,5 @@ func (c *conn) key(arg []byte) (key string, ok bool) {
 		c.fail("ERR key is " + strconv.Itoa(len(arg)) + " bytes long; accepted: at most " + strconv.Itoa(most))
 		return "", false
 	}
-	return unsafe.String(unsafe.SliceData(arg), len(arg)), true
+	return unsafe.String(unsafe.SliceData(arg), len(arg)), true //nolint:gosec // as the comment says
 }

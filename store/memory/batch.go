@@ -13,7 +13,7 @@ const batchSize = 32
 
 // TakeMany implements [store.Batcher]. It finds the slots of many keys before it decides on the first, so
 // that the waits for memory overlap.
-func (b *wordBinding) TakeMany(ctx context.Context, requests []store.KeyCost, given int64, decisions []algorithm.Decision) ([]algorithm.Decision, error) {
+func (b *wordBinding) TakeMany(_ context.Context, requests []store.KeyCost, given int64, decisions []algorithm.Decision) ([]algorithm.Decision, error) {
 	for len(requests) > 0 {
 		n := min(batchSize, len(requests))
 		var err error

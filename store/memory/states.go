@@ -172,7 +172,7 @@ func (b *stateBinding) do(fp fingerprint, op algorithm.Op, given, now int64, may
 		b.settle(h, e, now, r)
 		return r.Verdict(), kept
 	}
-	if !b.writes(op, now) {
+	if !b.writes(op) {
 		_, r := b.program.Apply(nil, op, now)
 		if op.Kind == algorithm.Take && op.Cost == 0 && b.store.full() {
 			return b.doOverflow(op, now, math.MaxInt64), kept
@@ -192,7 +192,7 @@ func (b *stateBinding) do(fp fingerprint, op algorithm.Op, given, now int64, may
 }
 
 // writes reports whether an operation on a fresh key changes it.
-func (b *stateBinding) writes(op algorithm.Op, now int64) bool {
+func (b *stateBinding) writes(op algorithm.Op) bool {
 	if op.Cost == 0 || op.Kind > algorithm.TakeUpTo {
 		return false
 	}
