@@ -9,6 +9,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -53,12 +54,7 @@ type Options struct {
 
 // check fills in the defaults, and refuses what makes no sense.
 func (o Options) check() (Options, error) {
-	if o.Cost == 0 {
-		o.Cost = 1
-	}
-	if o.MaxClients == 0 {
-		o.MaxClients = DefaultMaxClients
-	}
+	o.Cost, o.MaxClients = cmp.Or(o.Cost, 1), cmp.Or(o.MaxClients, DefaultMaxClients)
 	switch {
 	case len(o.Limits) < 1 || len(o.Limits) > MaxLimits:
 		return o, refuse("number of limits", len(o.Limits), "1 to %d", MaxLimits)

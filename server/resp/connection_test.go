@@ -105,7 +105,7 @@ func TestCommandTellsOfEveryCommand(t *testing.T) {
 	_, address := start(t, resp.Options{})
 	c := dial(t, address)
 	all, docs := c.do("COMMAND"), c.do("COMMAND DOCS")
-	for _, name := range strings.FieldsSeq(strings.Trim(c.do("COMMAND LIST"), "[]")) {
+	for name := range strings.FieldsSeq(strings.Trim(c.do("COMMAND LIST"), "[]")) {
 		if !strings.Contains(all, "["+name+" ") || !strings.Contains(docs, name+" [summary ") {
 			t.Errorf("COMMAND or COMMAND DOCS lacks %s", name)
 		}

@@ -20,7 +20,8 @@ type Options struct {
 	// Default: none.
 	Logger *slog.Logger
 
-	// MaxConnections is how many clients may be connected at once. Default: 10,000.
+	// MaxConnections is how many clients may be connected at once. One more is told so by an error, and cut.
+	// Default: 10,000.
 	MaxConnections int
 	// MaxCommand is the most bytes of a command. Default and most: 1 MB; least: 1 KB.
 	MaxCommand int
@@ -32,7 +33,9 @@ type Options struct {
 	// WriteTimeout is how long a client may take to read its replies before it is cut; it may be half as
 	// much again. Default: 10s.
 	WriteTimeout time.Duration
-	// IdleTimeout is how long a client may send nothing before it is cut. Default: for ever.
+	// IdleTimeout is how long a client may send nothing before it is cut. Default: for ever, as Redis has it: clients
+	// keep connections in pools, and take one that was cut for a failure. TCP's keep-alive ends those of machines
+	// that are gone. If it is set, it should be longer than clients keep a connection that they don't use.
 	IdleTimeout time.Duration
 }
 
