@@ -23,12 +23,16 @@ import (
 const (
 	// DefaultWindow is for logs whose minutes are in order and whose seconds are not, and for requests that are
 	// logged at their end with the time of their begin, if they take no longer.
-	DefaultWindow     = time.Minute
+	DefaultWindow = time.Minute
+	// DefaultMaxClients is how many clients are told apart unless Options says otherwise.
 	DefaultMaxClients = 10_000_000
-	MaxWindow         = 24 * time.Hour
-	MaxLimits         = 32
-	MaxTop            = 100_000
-	maxMaxClients     = math.MaxInt32 - 1
+	// MaxWindow is the longest Window.
+	MaxWindow = 24 * time.Hour
+	// MaxLimits is how many limits run side by side at most.
+	MaxLimits = 32
+	// MaxTop is how many clients are reported for each limit at most.
+	MaxTop        = 100_000
+	maxMaxClients = math.MaxInt32 - 1
 )
 
 // Options say what to run logs against, and what to report.
