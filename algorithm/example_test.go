@@ -77,8 +77,7 @@ func ExampleLimit_UnmarshalText() {
 
 func ExampleLimitError() {
 	_, err := algorithm.ParseLimit("sliding-buckets 100/1m cells=5000")
-	var refused *algorithm.LimitError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*algorithm.LimitError](err); ok {
 		fmt.Printf("field %s, value %s, accepted %s\n", refused.Field, refused.Value, refused.Accept)
 	}
 	// Output: field cells, value 5000, accepted 1 to 3600 (0 in Go: 60)

@@ -40,8 +40,9 @@ func ExampleProgram_SharedWord() {
 func ExampleWord_Take() {
 	word, _ := mustCompile("2/1m").Word()
 	now, _ := word.Units(second(0))
-	state, allowed := int64(0), false // 0 is not after now: a key never seen
+	state := int64(0) // not after now: a key never seen
 	for range 3 {
+		var allowed bool
 		state, allowed = word.Take(state, 1, now)
 		fmt.Println(allowed, time.Duration(state))
 	}
@@ -112,4 +113,12 @@ func ExampleVerdict_Decision() {
 	d := v.Decision(2)
 	fmt.Println(d.Allowed, d.Remaining, d.Limit, d.ResetAfter)
 	// Output: true 1 2 30s
+}
+
+func ExampleVerdict_Read() {
+	v := algorithm.Verdict{Granted: -1, Wait: 30 * time.Second, Reset: time.Minute}
+	var d algorithm.Decision
+	v.Read(&d, 2)
+	fmt.Println(d.Allowed, d.Remaining, d.Limit, d.RetryAfter, d.ResetAfter)
+	// Output: false 0 2 30s 1m0s
 }

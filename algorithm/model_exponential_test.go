@@ -17,7 +17,6 @@ const (
 // average is the exponentially weighted moving average of Tony Finch ("exponential rate limiting", dotat.at, 2024-09-02) and of Exim's ratelimit.
 type average struct {
 	limit, period *big.Float
-	strict        bool
 	rate          *big.Float // nil: never seen
 	last          int64
 }

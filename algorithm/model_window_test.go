@@ -8,9 +8,9 @@ type journal []struct{ at, cost int64 }
 func (j *journal) note(at, cost int64) { *j = append(*j, struct{ at, cost int64 }{at, cost}) }
 
 // sum adds the costs of the entries that count.
-func (j journal) sum(counts func(at int64) bool) *big.Int {
+func (j *journal) sum(counts func(at int64) bool) *big.Int {
 	total := new(big.Int)
-	for _, e := range j {
+	for _, e := range *j {
 		if counts(e.at) {
 			total.Add(total, big.NewInt(e.cost))
 		}
@@ -19,8 +19,8 @@ func (j journal) sum(counts func(at int64) bool) *big.Int {
 }
 
 // newest returns the greatest of at and the entries' own.
-func (j journal) newest(at int64) int64 {
-	for _, e := range j {
+func (j *journal) newest(at int64) int64 {
+	for _, e := range *j {
 		at = max(at, e.at)
 	}
 	return at

@@ -36,7 +36,8 @@ func (p *player) apply(op algorithm.Op, now int64) (r algorithm.Result) {
 func (p *player) ones(want int, now int64) {
 	p.t.Helper()
 	got := 0
-	for ; got <= want && p.take(1, now).Allowed; got++ {
+	for got <= want && p.take(1, now).Allowed {
+		got++
 	}
 	if got != want {
 		p.t.Errorf("%v: %d units pass at %v, want %d", p.program.Limit(), got, time.Duration(now), want)

@@ -67,15 +67,17 @@ func TestLimitTextHasOneSpelling(t *testing.T) {
 }
 
 func TestLimitIsTextInJSON(t *testing.T) {
-	type policy struct{ Limit algorithm.Limit }
+	type policy struct {
+		Limit algorithm.Limit `json:"limit"`
+	}
 	var p policy
-	if err := json.Unmarshal([]byte(`{"Limit":"gcra 10/s burst=20"}`), &p); err != nil {
+	if err := json.Unmarshal([]byte(`{"limit":"gcra 10/s burst=20"}`), &p); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := json.Marshal(p); err != nil || string(text) != `{"Limit":"gcra 10/1s burst=20"}` {
+	if text, err := json.Marshal(p); err != nil || string(text) != `{"limit":"gcra 10/1s burst=20"}` {
 		t.Errorf("%s, %v", text, err)
 	}
-	if err := json.Unmarshal([]byte(`{"Limit":"0/1s"}`), &p); err == nil || p.Limit.Burst != 20 {
+	if err := json.Unmarshal([]byte(`{"limit":"0/1s"}`), &p); err == nil || p.Limit.Burst != 20 {
 		t.Errorf("a bad limit: %v, and %+v", err, p.Limit)
 	}
 }
