@@ -33,7 +33,7 @@ func (b *wordBinding) takeBatch(requests []store.KeyCost, given int64, decisions
 	var fps [batchSize]fingerprint
 	var homes [batchSize]*slot
 	for i := range requests {
-		fps[i] = b.store.fingerprint(requests[i].Key, b.pad)
+		fps[i] = b.store.hasher.hash(requests[i].Key).with(b.pad)
 		homes[i] = b.table.segment(fps[i]).home(fps[i])
 	}
 	var touched uint64

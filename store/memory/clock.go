@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,44 +11,41 @@ import (
 type clock struct {
 	base   time.Time
 	start  int64
-	coarse *coarseClock
+	coarse *coarseTime // nil: the operating system's
+	stop   func()      // of coarse
 }
 
 func newClock(resolution time.Duration) clock {
 	base := time.Now()
 	c := clock{base: base, start: base.UnixNano()}
 	if resolution > 0 {
-		c.coarse = startCoarseClock(c, min(max(resolution, 10*time.Microsecond), time.Second))
+		c.coarse, c.stop = startCoarse(c, min(max(resolution, 10*time.Microsecond), time.Second))
 	}
 	return c
 }
 
+// now is small, and inlined.
 func (c *clock) now() int64 {
 	if c.coarse != nil {
-		return c.coarse.time.value.Load()
+		return c.coarse.value.Load()
 	}
 	return c.start + int64(time.Since(c.base))
 }
 
 func (c *clock) close() {
-	if c.coarse != nil {
-		c.coarse.stop()
+	if c.stop != nil {
+		c.stop()
 	}
 }
 
-// coarseClock is a clock that costs one load to read.
-type coarseClock struct {
-	time *coarseTime
-	stop func()
-}
-
-// coarseTime is apart from coarseClock so that the goroutine that sets it does not keep the clock alive.
+// coarseTime is a time that costs one load to read.
 type coarseTime struct {
 	value atomic.Int64
 	_     [56]byte
 }
 
-func startCoarseClock(c clock, resolution time.Duration) *coarseClock {
+// startCoarse returns a time that a goroutine sets, and what ends the goroutine.
+func startCoarse(c clock, resolution time.Duration) (*coarseTime, func()) {
 	t, done := new(coarseTime), make(chan struct{})
 	t.value.Store(c.now())
 	go func() {
@@ -64,7 +60,5 @@ func startCoarseClock(c clock, resolution time.Duration) *coarseClock {
 			}
 		}
 	}()
-	coarse := &coarseClock{time: t, stop: sync.OnceFunc(func() { close(done) })}
-	runtime.AddCleanup(coarse, func(stop func()) { stop() }, coarse.stop)
-	return coarse
+	return t, sync.OnceFunc(func() { close(done) })
 }

@@ -1,8 +1,8 @@
 package memory
 
 import (
-	"hash/maphash"
 	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,8 +48,8 @@ type Stats struct {
 // Store is a [store.Store] in memory. Make one with New.
 type Store struct {
 	clock    clock
-	keySeeds [2]maphash.Seed
-	ownSeeds [2]maphash.Seed // for owners, so that no key can be made to cancel one out
+	hasher   hasher // of keys
+	owners   hasher // of limits and their names; another, so that no key can be made to cancel one out
 	maxKeys  int64
 	overflow Overflow
 
@@ -72,8 +72,8 @@ type reclaimer interface {
 func New(o Options) *Store {
 	s := &Store{
 		clock:    newClock(o.ClockResolution),
-		keySeeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
-		ownSeeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		hasher:   newHasher(),
+		owners:   newHasher(),
 		maxKeys:  int64(o.MaxKeys),
 		overflow: o.Overflow,
 		words:    map[int64]*table{},
@@ -82,6 +82,9 @@ func New(o Options) *Store {
 		s.maxKeys = DefaultMaxKeys
 	}
 	s.tables.Store(&[]reclaimer{})
+	if s.clock.stop != nil { // for who forgets Close
+		runtime.AddCleanup(s, func(stop func()) { stop() }, s.clock.stop)
+	}
 	return s
 }
 
@@ -115,7 +118,7 @@ func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pad := fingerprint{maphash.String(s.ownSeeds[0], owner), maphash.String(s.ownSeeds[1], owner)}
+	pad := s.owners.hash(owner)
 	if oneWord {
 		return &wordBinding{
 			store: s, table: s.table(word), program: program, word: word, pad: pad, capacity: program.Limit().Capacity(),
@@ -178,17 +181,6 @@ func (s *Store) reserve(now int64) (ok bool, next int64) {
 func (s *Store) forget(keys int) {
 	s.keys.Add(-int64(keys))
 	s.reclaimed.Add(int64(keys))
-}
-
-// A fingerprint stands for a key, under a limit: 128 bits with seeds of this store. Among 10^9 keys the chance
-// that any two meet is 2^59/2^128, about 10^-21. pad is the fingerprint of the limit and its name.
-type fingerprint struct{ hi, lo uint64 }
-
-func (s *Store) fingerprint(key string, pad fingerprint) fingerprint {
-	return fingerprint{
-		hi: maphash.String(s.keySeeds[0], key) ^ pad.hi,
-		lo: maphash.String(s.keySeeds[1], key) ^ pad.lo,
-	}
 }
 
 // full reports whether a new key would have to wait for another to be forgotten.

@@ -138,7 +138,7 @@ type stateBinding struct {
 
 // Do implements [store.Binding].
 func (b *stateBinding) Do(_ context.Context, key string, op algorithm.Op, given int64) (algorithm.Verdict, error) {
-	fp := b.store.fingerprint(key, b.pad)
+	fp := b.store.hasher.hash(key).with(b.pad)
 	now := b.store.now(given)
 	v, added := b.do(fp, op, given, now, false)
 	if added != missing {
@@ -230,7 +230,7 @@ func (b *stateBinding) Program() *algorithm.Program { return b.program }
 // Inspect implements [store.Inspector].
 func (b *stateBinding) Inspect(_ context.Context, key string, given int64) (state []int64, at int64, err error) {
 	at = b.store.now(given)
-	fp := b.store.fingerprint(key, b.pad)
+	fp := b.store.hasher.hash(key).with(b.pad)
 	h := b.table.shard(fp)
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -25,17 +25,19 @@ type wordBinding struct {
 }
 
 // Do implements [store.Binding].
+//
+// It looks for the slot before it reads the clock: a processor does not begin what comes after a clock reading before that
+// is done, and the wait for a slot's memory would be added to it.
 func (b *wordBinding) Do(_ context.Context, key string, op algorithm.Op, given int64) (algorithm.Verdict, error) {
+	fp := b.store.hasher.hash(key).with(b.pad)
+	s, found := b.table.segment(fp).probe(fp)
 	now, ok := b.word.Units(b.store.now(given))
 	if !ok {
 		return algorithm.Verdict{}, store.ErrTime
 	}
-	fp := b.store.fingerprint(key, b.pad)
-	if op.Kind == algorithm.Take {
-		if s, found := b.table.segment(fp).probe(fp); found {
-			if v, ok := b.take(s, op.Cost, now, given == store.OwnClock); ok {
-				return v, nil
-			}
+	if found && op.Kind == algorithm.Take {
+		if v, ok := b.take(s, op.Cost, now, given == store.OwnClock); ok {
+			return v, nil
 		}
 	}
 	v, _ := b.update(fp, op, now, given == store.OwnClock)
@@ -124,7 +126,7 @@ func (b *wordBinding) Program() *algorithm.Program { return b.program }
 // Inspect implements [store.Inspector].
 func (b *wordBinding) Inspect(_ context.Context, key string, given int64) (state []int64, at int64, err error) {
 	at = b.store.now(given)
-	fp := b.store.fingerprint(key, b.pad)
+	fp := b.store.hasher.hash(key).with(b.pad)
 	word := int64(math.MinInt64)
 	b.table.update(fp, 0, false, func(w int64) int64 {
 		word = w

@@ -1,0 +1,59 @@
+package memory
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"math/bits"
+	"math/rand/v2"
+	"unsafe"
+)
+
+// A fingerprint stands for a key, or for a key under a limit: 128 bits that depend on secrets of the store. Among 10^9
+// keys the chance that any two meet is about 2^59/2^128, or 10^-21.
+type fingerprint struct{ hi, lo uint64 }
+
+// with combines the fingerprints of a key and of its limit.
+func (f fingerprint) with(pad fingerprint) fingerprint {
+	return fingerprint{f.hi ^ pad.hi, f.lo ^ pad.lo}
+}
+
+// A hasher makes fingerprints. Half of one is hash/maphash. The other half multiplies the key's words, masked with
+// secrets, in pairs: it need only be independent of the first, and of the secrets nothing is ever shown.
+type hasher struct {
+	seed, long maphash.Seed
+	masks      [6]uint64
+}
+
+func newHasher() hasher {
+	h := hasher{seed: maphash.MakeSeed(), long: maphash.MakeSeed()}
+	for i := range h.masks {
+		h.masks[i] = rand.Uint64()
+	}
+	return h
+}
+
+func (h *hasher) hash(key string) fingerprint {
+	return fingerprint{hi: maphash.String(h.seed, key), lo: h.second(key)}
+}
+
+// second hashes keys of 8 to 32 bytes, which most are, without a loop: its words overlap where the length is not a
+// multiple of theirs, and the length is hashed too.
+func (h *hasher) second(key string) uint64 {
+	n := len(key)
+	if n < 8 || n > 32 {
+		return maphash.String(h.long, key)
+	}
+	b := unsafe.Slice(unsafe.StringData(key), n)
+	first, last := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[n-8:])
+	sum := multiply(first^h.masks[0], last^h.masks[1])
+	if n > 16 {
+		first, last = binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[n-16:])
+		sum ^= multiply(first^h.masks[2], last^h.masks[3])
+	}
+	return multiply(sum^h.masks[4], uint64(n)^h.masks[5])
+}
+
+func multiply(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	return hi ^ lo
+}
