@@ -122,10 +122,3 @@ func ExampleVerdict_Read() {
 	fmt.Println(d.Allowed, d.Remaining, d.Limit, d.RetryAfter, d.ResetAfter)
 	// Output: false 0 2 30s 1m0s
 }
-
-func ExampleVerdict_Read() {
-	var d algorithm.Decision
-	algorithm.Verdict{Granted: -1, Wait: time.Second, Reset: time.Minute}.Read(&d, 60)
-	fmt.Println(d.Allowed, d.Limit, d.RetryAfter, d.ResetAfter)
-	// Output: false 60 1s 1m0s
-}
