@@ -1,11 +1,10 @@
 package memory
 
 import (
+	"crypto/rand"
 	"encoding/binary"
 	"hash/maphash"
 	"math/bits"
-	"math/rand/v2"
-	"unsafe"
 )
 
 // A fingerprint stands for a key, or for a key under a limit: 128 bits that depend on secrets of the store. Among 10^9
@@ -26,8 +25,10 @@ type hasher struct {
 
 func newHasher() hasher {
 	h := hasher{seed: maphash.MakeSeed(), long: maphash.MakeSeed()}
+	var secret [8 * len(h.masks)]byte
+	rand.Read(secret[:]) // never fails
 	for i := range h.masks {
-		h.masks[i] = rand.Uint64()
+		h.masks[i] = binary.LittleEndian.Uint64(secret[8*i:])
 	}
 	return h
 }
@@ -43,7 +44,7 @@ func (h *hasher) second(key string) uint64 {
 	if n < 8 || n > 32 {
 		return maphash.String(h.long, key)
 	}
-	b := unsafe.Slice(unsafe.StringData(key), n)
+	b := []byte(key) // not a copy: it is only read, and does not leave
 	first, last := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[n-8:])
 	sum := multiply(first^h.masks[0], last^h.masks[1])
 	if n > 16 {
