@@ -79,8 +79,14 @@ func (r *replies) command(cmd *command) {
 	r.array(0) // subcommands
 }
 
+// documentCommands tells of each command once, however often it is named.
 func (c *conn) documentCommands(names [][]byte) {
-	list := slices.DeleteFunc(c.named(names), func(cmd *command) bool { return cmd == nil })
+	told := map[*command]bool{nil: true}
+	list := slices.DeleteFunc(c.named(names), func(cmd *command) bool {
+		before := told[cmd]
+		told[cmd] = true
+		return before
+	})
 	c.out.pairs(len(list))
 	for _, cmd := range list {
 		c.out.bulk(cmd.name)

@@ -3,6 +3,7 @@ package resp
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,8 +12,11 @@ import (
 // about is what a client says of itself.
 type about struct{ name, library, libraryVersion string }
 
-// mostAbout bounds each part of it, in bytes.
-const mostAbout = 256
+// mostAbout bounds each part of it, in bytes, and mostDescription the line about a client.
+const (
+	mostAbout       = 256
+	mostDescription = 512 + 3*mostAbout
+)
 
 // client is the CLIENT command.
 func (c *conn) client() { //nolint:cyclop // a case for each subcommand
@@ -114,22 +118,25 @@ func (c *conn) listClients(args [][]byte) {
 		c.fail("ERR syntax error; accepted: CLIENT LIST [TYPE normal]")
 		return
 	}
-	c.out.text(c.server.listClients(time.Now()))
+	all := c.server.clients()
+	if !c.holdReplies(2 * len(all) * mostDescription) { // the list, and the reply that it is copied to
+		c.fail("ERR too many long replies are waiting to be read, try again")
+		return
+	}
+	var list strings.Builder
+	for now := time.Now(); len(all) > 0; all = all[1:] {
+		list.WriteString(all[0].describe(now))
+	}
+	c.out.text(list.String())
 }
 
-func (s *Server) listClients(now time.Time) string {
+// clients returns the connections in the order in which they came.
+func (s *Server) clients() []*conn {
 	s.mu.Lock()
-	all := make([]*conn, 0, len(s.conns))
-	for c := range s.conns {
-		all = append(all, c)
-	}
+	all := slices.Collect(maps.Keys(s.conns))
 	s.mu.Unlock()
 	slices.SortFunc(all, func(a, b *conn) int { return cmp.Compare(a.id, b.id) })
-	var list strings.Builder
-	for _, c := range all {
-		list.WriteString(c.describe(now))
-	}
-	return list.String()
+	return all
 }
 
 // describe returns a line about the connection. It may be called for the connection of another goroutine.

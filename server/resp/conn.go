@@ -21,6 +21,7 @@ type conn struct {
 	need       int // how much of that there must be before parsing is of use
 	args       [][]byte
 	out        replies
+	held       int64 // of out, in the server's account of what is long
 	batch      batch
 
 	last     *command // the command of the name that came last
@@ -101,18 +102,25 @@ func (c *conn) flush() bool {
 	if len(c.out.buf) == 0 {
 		return true
 	}
+	if !c.holdReplies(cap(c.out.buf)) {
+		c.server.countCut()
+		c.out.buf = nil
+		return false
+	}
 	c.writes.Add(1)
 	_, err := c.net.Write(c.out.buf)
 	c.writes.Add(1)
 	if c.out.buf = c.out.buf[:0]; cap(c.out.buf) > usualOutput {
 		c.out.buf = nil
 	}
+	c.holdReplies(0)
 	return err == nil
 }
 
 func (c *conn) close() {
 	_ = c.net.Close()
 	c.hold(0)
+	c.holdReplies(0)
 	c.in = nil
 	c.publish()
 	c.server.forget(c)

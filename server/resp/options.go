@@ -27,8 +27,9 @@ type Options struct {
 	MaxCommand int
 	// MaxKey is the most bytes of a key. Default: 64 KB.
 	MaxKey int
-	// MaxBuffered is the most bytes of commands longer than 16 KB that are held while the rest of them arrives,
-	// for all clients together. Default: 256 MB.
+	// MaxBuffered is the most bytes that are held for all clients together, beyond 16 KB of commands and 24 KB of replies
+	// for each: of long commands while the rest of them arrives, and of long replies until they are read. A client whose
+	// command would pass it gets an error, and one whose replies would is cut. Default: 256 MB.
 	MaxBuffered int64
 	// WriteTimeout is how long a client may take to read its replies before it is cut; it may be half as
 	// much again. Default: 10s.
@@ -45,8 +46,8 @@ const (
 	mostCommand = 1 << 20
 	leastInput  = 4 << 10  // of a connection's buffer for what it receives
 	usualInput  = 16 << 10 // what that grows to, while commands are no longer
-	usualOutput = 16 << 10 // of the buffer for replies that a connection keeps
-	flushAt     = 64 << 10 // replies are written when they are this long, though commands may be left
+	flushAt     = 16 << 10 // replies are written when they are this long, though commands may be left
+	usualOutput = 24 << 10 // of the buffer for replies that a connection keeps: room for those, and for a batch more
 )
 
 func (o Options) withDefaults() Options {

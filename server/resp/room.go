@@ -35,15 +35,30 @@ func (c *conn) shift(to []byte) {
 
 // hold accounts for a buffer of this size in place of the one there is. It returns false if there may not be one.
 func (c *conn) hold(size int) bool {
-	more := beyondUsual(size) - beyondUsual(len(c.in))
+	return c.server.hold(beyond(size, usualInput) - beyond(len(c.in), usualInput))
+}
+
+// holdReplies accounts for replies of this size, in place of those before. It returns false if there may not be so many:
+// clients that do not read would otherwise make the server hold as much as they ask for.
+func (c *conn) holdReplies(size int) bool {
+	now := beyond(size, usualOutput)
+	if !c.server.hold(now - c.held) {
+		return false
+	}
+	c.held = now
+	return true
+}
+
+// hold adds to what is held for all clients. It returns false, and adds nothing, if that would be too much.
+func (s *Server) hold(more int64) bool {
 	if more == 0 {
 		return true
 	}
-	if c.server.buffered.Add(more) > c.server.options.MaxBuffered && more > 0 {
-		c.server.buffered.Add(-more)
+	if s.buffered.Add(more) > s.options.MaxBuffered && more > 0 {
+		s.buffered.Add(-more)
 		return false
 	}
 	return true
 }
 
-func beyondUsual(size int) int64 { return int64(max(0, size-usualInput)) }
+func beyond(size, usual int) int64 { return int64(max(0, size-usual)) }

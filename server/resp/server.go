@@ -18,7 +18,7 @@ type Server struct {
 	parser   parser
 	commands map[string]*command
 	started  time.Time
-	buffered atomic.Int64 // bytes of buffers longer than usual
+	buffered atomic.Int64 // bytes of buffers, beyond what is usual for each
 	failedAt atomic.Int64 // seconds since 1970 when a failure was last logged
 
 	ctx    context.Context //nolint:containedctx // of the operations on the store: it ends with the server, not with a call

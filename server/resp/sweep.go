@@ -32,6 +32,13 @@ func (s *Server) sweepOnce(now time.Time) {
 	}
 }
 
+// countCut counts a client that was cut because of the replies it had not read.
+func (s *Server) countCut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.past.Cut++
+}
+
 // stuck reports whether a connection has been in one state for too long. It is called under the lock.
 func (s *Server) stuck(c *conn, now time.Time) bool {
 	rounds, writes := c.rounds.Load(), c.writes.Load()
