@@ -34,6 +34,7 @@ func sample() string {
 			}
 		}
 	}
+	line("192.0.2.97", 36*365*86400, "/ahead", "Browser/1.0")
 	line("192.0.2.99", 12*3600, "/late", "Browser/1.0")
 	b.WriteString("this is no request\n")
 	b.WriteString("192.0.2.98 - - [18/May/2015:25:00:00 +0000] \"GET / HTTP/1.1\" 200 5\n")

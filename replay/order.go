@@ -1,7 +1,13 @@
 package replay
 
-// maxHeld is the most requests of one log that wait to be put in order. When more would, the oldest goes ahead.
-const maxHeld = 1 << 22
+import "slices"
+
+const (
+	// maxHeld is the most requests of one log that wait to be put in order. When more would, the oldest goes ahead.
+	maxHeld = 1 << 22
+	// witnesses is how many of the next requests say whether one that is far ahead is out of place.
+	witnesses = 64
+)
 
 // A request is one line of a log, with its key as a number.
 type request struct {
@@ -16,35 +22,110 @@ func (r request) before(other request) bool {
 
 // An order puts requests in the order of their time, if they are no more than the window out of it. Requests of one
 // second stay in the order in which they came.
+//
+// Most of a log would be too late if the newest time were that of one wrong line. So a request that is further ahead
+// than the window waits until its witnesses came: it is out of place if most of them would be too late after it, and
+// the end of a gap in the traffic otherwise.
 type order struct {
-	window int64 // seconds
-	most   int   // requests held
-	newest int64
-	floor  int64 // no request before it can be put in its place any more
-	begun  bool
-	ended  bool // no more will come
-	held   heap
+	window    int64 // seconds
+	most      int   // requests held
+	misplaced func(r, newest request)
+	newest    request // the newest that is not out of place
+	floor     int64   // no request before it can be put in its place any more
+	begun     bool    // there is a newest
+	ended     bool    // no more will come
+	waiting   []request
+	held      heap
 }
 
-// push adds a request. It returns by how many seconds the request came too late to be put in its place, 0 for most;
-// a late request goes behind the newest that was seen.
-func (o *order) push(r request) (late int64) {
-	if !o.begun {
-		o.begun, o.newest, o.floor = true, r.second, r.second-o.window
+// push adds a request. Those that can't be put in their place, this or one that waited, go behind the newest that was
+// seen, and misplaced is told of them.
+func (o *order) push(r request) {
+	if len(o.waiting) == 0 && o.begun && !o.ahead(r) {
+		o.place(r)
+		return
 	}
-	o.newest = max(o.newest, r.second)
-	o.floor = max(o.floor, o.newest-o.window)
-	if r.second < o.floor {
-		late, r.second = o.newest-r.second, o.newest
+	o.waiting = append(o.waiting, r)
+	o.settle()
+}
+
+// end says that no more requests will come.
+func (o *order) end() {
+	o.ended = true
+	o.settle()
+}
+
+// settle places the requests that wait, up to one that is ahead and lacks witnesses.
+func (o *order) settle() {
+	if !o.begun && !o.begin() {
+		return
+	}
+	done := 0
+	for ; done < len(o.waiting); done++ {
+		r, after := o.waiting[done], o.waiting[done+1:]
+		if o.ahead(r) {
+			if len(after) < witnesses && !o.ended {
+				break
+			}
+			if !o.contradicted(r, after) {
+				o.advance(r)
+			}
+		}
+		o.place(r)
+	}
+	o.waiting = slices.Delete(o.waiting, 0, done)
+}
+
+// begin takes the first request that is not out of place for the newest, once there are witnesses.
+func (o *order) begin() bool {
+	if len(o.waiting) == 0 || len(o.waiting) <= witnesses && !o.ended {
+		return false
+	}
+	for i, r := range o.waiting {
+		if !o.contradicted(r, o.waiting[i+1:]) { // as the last one is
+			o.floor = r.second - o.window
+			o.advance(r)
+			break
+		}
+	}
+	o.begun = true
+	return true
+}
+
+// ahead reports whether r is too far ahead to be believed without witnesses.
+func (o *order) ahead(r request) bool { return r.second > o.newest.second+o.window }
+
+// contradicted reports whether most of the requests after r would be too late if r were the newest. Against the first
+// request of all there must be two of them: of two alone, neither is more likely to be wrong.
+func (o *order) contradicted(r request, after []request) bool {
+	against := 0
+	for _, w := range after {
+		if w.second < r.second-o.window {
+			against++
+		}
+	}
+	return against*2 > len(after) && (o.begun || against > 1)
+}
+
+func (o *order) advance(r request) {
+	o.newest, o.floor = r, max(o.floor, r.second-o.window)
+}
+
+func (o *order) place(r request) {
+	switch {
+	case r.second < o.floor || o.ahead(r):
+		o.misplaced(r, o.newest)
+		r.second = o.newest.second
+	case r.second > o.newest.second:
+		o.advance(r)
 	}
 	o.held.push(r)
-	return late
 }
 
 // ready reports whether pop has a request that none will come before.
 func (o *order) ready() bool {
 	n := len(o.held)
-	return n > 0 && (o.ended || n >= o.most || o.held[0].second <= o.newest-o.window)
+	return n > 0 && (o.ended || n >= o.most || o.held[0].second <= o.newest.second-o.window)
 }
 
 // pop returns the next request. Call it when ready.
@@ -52,39 +133,4 @@ func (o *order) pop() request {
 	r := o.held.pop()
 	o.floor = max(o.floor, r.second)
 	return r
-}
-
-// A heap has the first of its requests at index 0. (container/heap would allocate for each.)
-type heap []request
-
-func (h *heap) push(r request) {
-	a := append(*h, r)
-	*h = a
-	for i := len(a) - 1; i > 0; {
-		parent := (i - 1) / 2
-		if !a[i].before(a[parent]) {
-			return
-		}
-		a[i], a[parent] = a[parent], a[i]
-		i = parent
-	}
-}
-
-func (h *heap) pop() request {
-	a := *h
-	first, last := a[0], len(a)-1
-	a[0] = a[last]
-	a = a[:last]
-	*h = a
-	for i := 0; ; {
-		child := 2*i + 1
-		if child+1 < last && a[child+1].before(a[child]) {
-			child++
-		}
-		if child >= last || !a[child].before(a[i]) {
-			return first
-		}
-		a[i], a[child] = a[child], a[i]
-		i = child
-	}
 }

@@ -8,20 +8,31 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drain gives seconds to an order and returns what comes out, and how many were late.
-func drain(o *order, seconds []int64) (out []request, late int) {
+// A move is what an order says of a request that it could not put in its place.
+type move struct{ r, newest request }
+
+// drain gives seconds to an order and returns what comes out, and what was moved.
+func drain(o *order, seconds []int64) (out []request, moves []move) {
+	o.misplaced = func(r, newest request) { moves = append(moves, move{r, newest}) }
 	for i, s := range seconds {
-		if o.push(request{second: s, place: int64(i)}) > 0 {
-			late++
-		}
+		o.push(request{second: s, place: int64(i)})
 		for o.ready() {
 			out = append(out, o.pop())
 		}
 	}
-	for o.ended = true; o.ready(); {
+	for o.end(); o.ready(); {
 		out = append(out, o.pop())
 	}
-	return out, late
+	return out, moves
+}
+
+// asRequests are seconds as they are pushed, in the order of time.
+func asRequests(seconds []int64) (list []request) {
+	for i, s := range seconds {
+		list = append(list, request{second: s, place: int64(i)})
+	}
+	slices.SortStableFunc(list, func(a, b request) int { return cmp.Compare(a.second, b.second) })
+	return list
 }
 
 func TestWithinTheWindowTheOrderIsThatOfAStableSort(t *testing.T) {
@@ -40,14 +51,9 @@ func TestWithinTheWindowTheOrderIsThatOfAStableSort(t *testing.T) {
 				newest = slices.Max(seconds)
 			}
 		}
-		out, late := drain(&order{window: window, most: maxHeld}, seconds)
-		var want []request
-		for i, s := range seconds {
-			want = append(want, request{second: s, place: int64(i)})
-		}
-		slices.SortStableFunc(want, func(a, b request) int { return cmp.Compare(a.second, b.second) })
-		if late != 0 || !slices.Equal(out, want) {
-			t.Fatalf("%d late; got %v, want %v", late, out, want)
+		out, moves := drain(&order{window: window, most: maxHeld}, seconds)
+		if want := asRequests(seconds); len(moves) != 0 || !slices.Equal(out, want) {
+			t.Fatalf("%v moved; got %v, want %v", moves, out, want)
 		}
 	})
 }
@@ -55,25 +61,29 @@ func TestWithinTheWindowTheOrderIsThatOfAStableSort(t *testing.T) {
 func TestWhateverComesAllOfItComesOutInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := &order{window: rapid.Int64Range(0, 5).Draw(t, "window"), most: rapid.IntRange(1, 8).Draw(t, "most")}
-		seconds := rapid.SliceOf(rapid.Int64Range(0, 30)).Draw(t, "seconds")
-		out, late := drain(o, seconds)
+		seconds := rapid.SliceOfN(rapid.Int64Range(-5, 30), 0, 200).Draw(t, "seconds")
+		out, moves := drain(o, seconds)
 		if len(out) != len(seconds) {
 			t.Fatalf("%d of %d came out", len(out), len(seconds))
 		}
-		moved := 0
+		moved := map[int64]move{}
+		for _, m := range moves {
+			if seconds[m.r.place] != m.r.second || seconds[m.newest.place] != m.newest.second || m.r.second == m.newest.second {
+				t.Fatalf("moved %+v", m)
+			}
+			moved[m.r.place] = m
+		}
 		for i, r := range out {
 			if i > 0 && r.before(out[i-1]) {
 				t.Fatalf("%v after %v", r, out[i-1])
 			}
-			if own := seconds[r.place]; own != r.second {
-				moved++
-				if newest := slices.Max(seconds[:r.place]); r.second != newest {
-					t.Fatalf("late request at %d, want the newest time seen, %d", r.second, newest)
-				}
+			want := seconds[r.place]
+			if m, ok := moved[r.place]; ok {
+				want = m.newest.second
 			}
-		}
-		if moved != late {
-			t.Fatalf("%d were moved, %d reported", moved, late)
+			if r.second != want {
+				t.Fatalf("%v, want second %d", r, want)
+			}
 		}
 	})
 }
@@ -83,8 +93,9 @@ func TestOneSecondBeyondTheWindowIsLate(t *testing.T) {
 		behind int64
 		want   int
 	}{{10, 0}, {11, 1}} {
-		if _, late := drain(&order{window: 10, most: maxHeld}, []int64{100, 100 - c.behind}); late != c.want {
-			t.Errorf("%d s behind: %d late, want %d", c.behind, late, c.want)
+		_, moves := drain(&order{window: 10, most: maxHeld}, []int64{100, 100 - c.behind})
+		if len(moves) != c.want || c.want > 0 && moves[0].r.place != 1 {
+			t.Errorf("%d s behind: %v moved, want %d", c.behind, moves, c.want)
 		}
 	}
 }
@@ -96,8 +107,8 @@ func TestNoMoreThanTheMostAreHeld(t *testing.T) {
 		for o.ready() {
 			o.pop()
 		}
-		if len(o.held) > 3 {
-			t.Fatalf("%d held", len(o.held))
+		if len(o.held) > 3 || len(o.waiting) > witnesses {
+			t.Fatalf("%d held, %d waiting", len(o.held), len(o.waiting))
 		}
 	}
 }

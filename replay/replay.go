@@ -44,7 +44,8 @@ type Options struct {
 	// Cost is what each request takes, at most the capacity of each limit. 0 means 1.
 	Cost int64
 	// Window is how far out of order the lines of a log may be: whole seconds, at most MaxWindow. A request that is
-	// further behind is decided at the newest time that its log has shown, and reported as late.
+	// further behind is decided at the newest time that its log has shown, and reported as late; so is one that is
+	// further ahead of those around it, and reported as ahead.
 	Window time.Duration
 	// Top is how many clients to report for each limit, those denied most: 0 to MaxTop.
 	Top int
@@ -133,7 +134,7 @@ func (r *run) merge(ctx context.Context, logs []Log) error {
 	streams := make([]*stream, len(logs))
 	var heads heap // the next request of each log
 	advance := func(log int64) error {
-		next, ok, err := streams[log].next(r)
+		next, ok, err := streams[log].next()
 		if ok {
 			next.place = log
 			heads.push(next)
@@ -141,7 +142,7 @@ func (r *run) merge(ctx context.Context, logs []Log) error {
 		return err
 	}
 	for i, log := range logs {
-		streams[i] = newStream(log, r.options, &r.report.Logs[i])
+		streams[i] = newStream(r, log, &r.report.Logs[i])
 		if err := advance(int64(i)); err != nil {
 			return err
 		}
@@ -169,6 +170,7 @@ func (r *run) decide(ctx context.Context, next request) error {
 		return err
 	}
 	bucket.requests++
+	r.report.span(next.second)
 	for i, t := range r.tallies {
 		allowed, err := t.decide(ctx, r.clients.keys[next.client], next.client, r.options.Cost, now)
 		if err != nil {

@@ -26,18 +26,20 @@ type Report struct {
 	WindowSeconds int64    `json:"window_seconds"`
 
 	Lines    int64 `json:"lines"`    // Requests and unparsed lines
-	Requests int64 `json:"requests"` // all were decided, those cut short and those late too
+	Requests int64 `json:"requests"` // all were decided, those cut short, late or ahead too
 	Clients  int64 `json:"clients"`
 	// WithoutKey counts the requests that lack a field of the key, which is then "-".
 	WithoutKey int64 `json:"without_key"`
 
-	// First and Last are the earliest and the latest time of a request; absent when there is none.
+	// First and Last are the earliest and the latest time of a request, leaving aside those ahead; absent when there
+	// is none.
 	First time.Time `json:"first,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
 
 	Unparsed Problems    `json:"unparsed"`  // lines that are no requests
 	CutShort Problems    `json:"cut_short"` // requests whose line lacks its end
-	Late     Late        `json:"late"`
+	Late     OutOfPlace  `json:"late"`      // requests too far behind the newest to be put in order
+	Ahead    OutOfPlace  `json:"ahead"`     // requests too far ahead of most of those around them
 	Logs     []LogCounts `json:"logs"`
 
 	Limits        []LimitReport  `json:"limits"` // in the order in which they were given
@@ -59,11 +61,21 @@ type Problem struct {
 	Text   string `json:"text"` // the line's beginning
 }
 
-// Late counts the requests that came too late to be put in order. Each was decided at the newest time that its log
-// had shown.
-type Late struct {
-	Requests        int64 `json:"requests"`
-	FurthestSeconds int64 `json:"furthest_seconds"` // the most that one was behind
+// OutOfPlace counts the requests that could not be put in order, and shows the first few. Each was decided at the
+// newest time that its log had shown.
+type OutOfPlace struct {
+	Requests        int64       `json:"requests"`
+	FurthestSeconds int64       `json:"furthest_seconds"` // the most that one was from the newest time
+	Shown           []Misplaced `json:"shown"`
+}
+
+// A Misplaced request is one that was decided at another time than its own.
+type Misplaced struct {
+	Log        string    `json:"log"`
+	Line       int64     `json:"line"`        // the first is 1
+	Time       time.Time `json:"time"`        // its own
+	NewestLine int64     `json:"newest_line"` // the line with the newest time of its log
+	Newest     time.Time `json:"newest"`      // that time
 }
 
 // LogCounts is what one log held.
@@ -74,6 +86,7 @@ type LogCounts struct {
 	Unparsed int64  `json:"unparsed"`
 	CutShort int64  `json:"cut_short"`
 	Late     int64  `json:"late"`
+	Ahead    int64  `json:"ahead"`
 }
 
 // A LimitReport is what one limit did.
@@ -109,6 +122,7 @@ func newReport(o Options, logs []Log) Report {
 	r := Report{
 		Key: o.Key.names(), Cost: o.Cost, WindowSeconds: int64(o.Window.Seconds()),
 		Unparsed: Problems{Shown: []Problem{}}, CutShort: Problems{Shown: []Problem{}},
+		Late: OutOfPlace{Shown: []Misplaced{}}, Ahead: OutOfPlace{Shown: []Misplaced{}},
 		Logs: make([]LogCounts, len(logs)), Limits: []LimitReport{},
 	}
 	for i, log := range logs {
@@ -145,6 +159,15 @@ func (p *Problems) add(log string, line int64, reason string, text []byte) {
 	p.Lines++
 	if len(p.Shown) < shownProblems {
 		p.Shown = append(p.Shown, Problem{log, line, reason, clip(string(text[:min(len(text), shownText+1)]), shownText)})
+	}
+}
+
+func (o *OutOfPlace) add(m Misplaced) {
+	o.Requests++
+	distance := m.Time.Sub(m.Newest).Abs() / time.Second
+	o.FurthestSeconds = max(o.FurthestSeconds, int64(distance))
+	if len(o.Shown) < shownProblems {
+		o.Shown = append(o.Shown, m)
 	}
 }
 

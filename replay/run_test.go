@@ -183,6 +183,45 @@ func TestALateRequestIsCountedAtTheNewestTimeSeen(t *testing.T) {
 	}
 }
 
+func TestALineDatedFarAheadChangesNoVerdictOfTheOthers(t *testing.T) {
+	times, clients := traffic(5, 500)
+	o := options("7/1m")
+	wrong := entry("wrong", time.Date(2051, 1, 1, 0, 0, 0, 0, time.UTC))
+	for _, place := range []int{0, 1, 250, 498} {
+		var log strings.Builder
+		for i, at := range times {
+			if i == place {
+				log.WriteString(wrong)
+			}
+			log.WriteString(entry(clients[i], at))
+		}
+		r := run(t, o, "nonsense\n"+log.String())
+		checkDenied(t, r.Limits[0], tokensDenied(times, clients, 7, 7, 1))
+		if r.Requests != 501 || r.Late.Requests != 0 || r.Ahead.Requests != 1 || r.Logs[0].Ahead != 1 || !r.Last.Equal(times[499]) {
+			t.Fatalf("%d requests to %v, %+v late, %+v ahead", r.Requests, r.Last, r.Late, r.Ahead)
+		}
+		a := r.Ahead.Shown[0]
+		if a.Log != "log0" || a.Line != int64(place)+2 || a.Time.Year() != 2051 || a.Newest.After(times[max(place-1, 0)]) {
+			t.Errorf("line %d: %+v", place+2, a)
+		}
+	}
+}
+
+func TestTheLineThatMadeOthersLateIsNamed(t *testing.T) {
+	r := run(t, options("1/1m"), after(500), after(0)+strings.Repeat(after(900), 3)+strings.Repeat(after(1), 2)+strings.Repeat(after(900), 9))
+	if len(r.Late.Shown) != 2 || r.Ahead.Requests != 0 {
+		t.Fatalf("%+v late, %+v ahead", r.Late, r.Ahead)
+	}
+	l := r.Late.Shown[0]
+	if l.Log != "log1" || l.Line != 5 || l.NewestLine != 2 || !l.Newest.Equal(start.Add(900*time.Second)) || !l.Time.Equal(start.Add(time.Second)) {
+		t.Errorf("%+v", l)
+	}
+	r = run(t, options("1/1m"), after(900)+after(900)+strings.Repeat(after(1), 2)+strings.Repeat(after(900), 12)+strings.Repeat(after(1), 9))
+	if r.Late.Requests != 11 || len(r.Late.Shown) != 5 {
+		t.Errorf("%+v", r.Late)
+	}
+}
+
 func TestLogsAreMergedByTimeInWhateverOrderTheyAreGiven(t *testing.T) {
 	times, clients := traffic(3, 900)
 	parts := make([]string, 6) // three rotated logs of two servers

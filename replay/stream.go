@@ -9,6 +9,7 @@ import (
 
 // A stream is the requests of one log, in order.
 type stream struct {
+	run    *run
 	lines  lineReader
 	line   line
 	key    []byte
@@ -16,31 +17,29 @@ type stream struct {
 	counts *LogCounts
 }
 
-func newStream(log Log, o Options, counts *LogCounts) *stream {
+func newStream(r *run, log Log, counts *LogCounts) *stream {
 	raw := log.Reader
-	if o.Progress != nil {
-		raw = meter{raw, o.Progress}
+	if r.options.Progress != nil {
+		raw = meter{raw, r.options.Progress}
 	}
-	return &stream{
-		lines:  lineReader{raw: raw},
-		order:  order{window: int64(o.Window.Seconds()), most: maxHeld},
-		counts: counts,
-	}
+	s := &stream{run: r, lines: lineReader{raw: raw}, counts: counts}
+	s.order = order{window: int64(r.options.Window.Seconds()), most: maxHeld, misplaced: s.misplaced}
+	return s
 }
 
 // next returns the next request, or false after the last.
-func (s *stream) next(r *run) (request, bool, error) {
+func (s *stream) next() (request, bool, error) {
 	for !s.order.ready() {
 		if s.order.ended {
 			return request{}, false, nil
 		}
 		text, long, err := s.lines.next()
 		if errors.Is(err, io.EOF) {
-			s.order.ended = true
+			s.order.end()
 			continue
 		}
 		if err == nil {
-			err = s.take(r, text, long)
+			err = s.take(text, long)
 		}
 		if err != nil {
 			return request{}, false, fmt.Errorf("replay: %s, after line %d: %w", s.counts.Name, s.lines.number, err)
@@ -50,7 +49,8 @@ func (s *stream) next(r *run) (request, bool, error) {
 }
 
 // take counts a line and, if it is a request, puts it in order.
-func (s *stream) take(r *run, text []byte, long bool) error {
+func (s *stream) take(text []byte, long bool) error {
+	r := s.run
 	s.counts.Lines++
 	reason := fmt.Sprintf("longer than %d bytes", maxLine)
 	if !long {
@@ -74,13 +74,22 @@ func (s *stream) take(r *run, text []byte, long bool) error {
 		return err
 	}
 	s.counts.Requests++
-	r.report.span(s.line.second)
-	if late := s.order.push(request{s.line.second, s.lines.number, client}); late > 0 {
-		s.counts.Late++
-		r.report.Late.Requests++
-		r.report.Late.FurthestSeconds = max(r.report.Late.FurthestSeconds, late)
-	}
+	s.order.push(request{s.line.second, s.lines.number, client})
 	return nil
+}
+
+// misplaced counts a request that is decided at the time of the newest instead of its own.
+func (s *stream) misplaced(r, newest request) {
+	report, count := &s.run.report.Late, &s.counts.Late
+	if r.second > newest.second {
+		report, count = &s.run.report.Ahead, &s.counts.Ahead
+	} else {
+		s.run.report.span(r.second)
+	}
+	*count++
+	report.add(Misplaced{
+		Log: s.counts.Name, Line: r.place, Time: at(r.second), NewestLine: newest.place, Newest: at(newest.second),
+	})
 }
 
 // clients numbers the clients, from 0, and counts their requests.

@@ -46,10 +46,9 @@ func (r *Report) writeTraffic(w *bufio.Writer) {
 func (r *Report) writeProblems(w *bufio.Writer) {
 	r.Unparsed.write(w, "not understood, and not counted as requests")
 	r.CutShort.write(w, "cut short, and counted all the same")
-	if n := r.Late.Requests; n > 0 {
-		fmt.Fprintf(w, "%s came too late to be put in order (window %s; the furthest was %s behind), and counted at the newest time seen\n",
-			some(n, "request"), short(seconds(r.WindowSeconds)), short(seconds(r.Late.FurthestSeconds)))
-	}
+	window := short(seconds(r.WindowSeconds))
+	r.Late.write(w, "came too late to be put in order", "behind", window)
+	r.Ahead.write(w, "came too early to be believed", "ahead of", window)
 	if n := r.WithoutKey; n > 0 {
 		fmt.Fprintf(w, "%s without %s, taken as \"-\"\n", some(n, "request"), strings.Join(r.Key, " or "))
 	}
@@ -63,7 +62,24 @@ func (p *Problems) write(w *bufio.Writer, what string) {
 	for _, s := range p.Shown {
 		fmt.Fprintf(w, "  %s:%d: %s: %s\n", printable(s.Log), s.Line, printable(s.Reason), printable(s.Text))
 	}
-	if more := p.Lines - int64(len(p.Shown)); more > 0 {
+	writeMore(w, p.Lines-int64(len(p.Shown)))
+}
+
+func (o *OutOfPlace) write(w *bufio.Writer, what, where, window string) {
+	if o.Requests == 0 {
+		return
+	}
+	fmt.Fprintf(w, "%s %s (window %s), and counted at the newest time seen; the furthest by %s:\n",
+		some(o.Requests, "request"), what, window, short(seconds(o.FurthestSeconds)))
+	for _, m := range o.Shown {
+		fmt.Fprintf(w, "  %s:%d: %s is %s %s line %d\n", printable(m.Log), m.Line, m.Time.Format(textTime),
+			short(m.Time.Sub(m.Newest).Abs()), where, m.NewestLine)
+	}
+	writeMore(w, o.Requests-int64(len(o.Shown)))
+}
+
+func writeMore(w *bufio.Writer, more int64) {
+	if more > 0 {
 		fmt.Fprintf(w, "  and %s more\n", grouped(more))
 	}
 }

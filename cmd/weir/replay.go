@@ -21,7 +21,7 @@ type replayCommand struct {
 	Limit      []weir.Limit  `required:"" sep:"none" placeholder:"TEXT" help:"Limit to try, such as \"60/1m\" or \"gcra 10/1s burst=20\". Given several times, the limits are compared on the same traffic."`
 	Key        replay.Key    `default:"ip" placeholder:"FIELDS" help:"What tells clients apart: ip, user, method, path, host, user-agent, or several with commas between; ip if not said."`
 	Cost       int64         `default:"1" help:"Units that each request takes."`
-	Window     time.Duration `default:"1m" help:"How far out of order lines may be. Requests further behind count at the newest time seen."`
+	Window     time.Duration `default:"1m" help:"How far out of order lines may be. Requests further behind, or further ahead of those around them, count at the newest time seen."`
 	Top        int           `default:"10" help:"How many of the clients denied most to show."`
 	Bucket     time.Duration `default:"0s" help:"Width of the timeline's buckets; 0s chooses one."`
 	MaxClients int           `default:"10000000" help:"Stop with an error at more clients than this, to bound the memory."`
