@@ -53,6 +53,7 @@ func TestWhichRequestIsOutOfPlaceIsForMostToSay(t *testing.T) {
 		"nothing but gaps":                   {[]int64{0, 5000, 10_000, 15_000}, nil},
 		"one in the middle":                  {[]int64{0, 5000, 1}, []int64{1}},
 		"one before a gap":                   {[]int64{0, 9000, 5000, 5001}, []int64{1}},
+		"thirty in a row":                    {slices.Concat(many(10, 0), many(30, 5000), many(100, 0)), places(10, 40)},
 		"the first":                          {[]int64{5000, 0, 1}, []int64{0}},
 		"the first two":                      {[]int64{9000, 5000, 0, 0, 0}, []int64{0, 1}},
 		"the first of two":                   {[]int64{5000, 0}, []int64{1}},
