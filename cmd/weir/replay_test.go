@@ -97,6 +97,13 @@ func TestReplayFailsAfterTheReportWhenNoLineIsARequest(t *testing.T) {
 	}
 }
 
+func TestReplayOfAnEmptyLogIsNoError(t *testing.T) {
+	out, err := replayArgs(t, "", "--limit", "1/1m")
+	if want := "0 requests of 0 clients (by ip)\n"; err != nil || out != want {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 func TestReplayShowsNoBarInAFile(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
 	if err != nil {
