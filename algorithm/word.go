@@ -43,9 +43,13 @@ func (p *Program) Word() (Word, bool) {
 // SharedUnit is the unit of words whose meaning does not depend on the limit: sixteenths of a nanosecond.
 const SharedUnit = 16
 
+// sharedLeast is the least interval, in units, that is rounded up to a unit: less would slow the rate by more than 0.1 %.
+const sharedLeast = 1000
+
 // SharedWord returns the program over a word that means the same for every limit, in units of 1/SharedUnit ns
 // since origin, so that limits may differ between the requests of one key. The emission interval is rounded up to
-// such a unit: the rate is low by at most 6.25 ppm at 100,000/s. The word reaches 18 years from origin, less the
+// such a unit: the rate is low by at most 6.25 ppm at 100,000/s, and a rate that would be low by more than 0.1 %, above
+// 16,000,000/s, is not ok. The word reaches 18 years from origin, less the
 // time that a key takes to become fresh.
 func (p *Program) SharedWord(origin int64) (Word, bool) {
 	m, ok := p.machine.(linear)
@@ -60,7 +64,7 @@ func (p *Program) SharedWord(origin int64) (Word, bool) {
 	if rest > 0 {
 		whole++
 	}
-	if whole >= maxSpan {
+	if whole >= maxSpan || rest > 0 && whole < sharedLeast {
 		return Word{}, false
 	}
 	w := Word{step: int64(whole), unit: SharedUnit, origin: origin, capacity: p.capacity, queue: m.queue}

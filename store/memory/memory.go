@@ -3,6 +3,7 @@ package memory
 import (
 	"math"
 	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -111,8 +112,8 @@ func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
 		owner = spec.Name + "\x00"
 		if word, oneWord = program.SharedWord(s.clock.start); !oneWord {
 			return nil, &algorithm.LimitError{
-				Field: "limit", Value: program.Limit().String(),
-				Accept: "one of the linear family that refills within 4 years, when limits share a state",
+				Field: "text", Value: strconv.Quote(program.Limit().String()),
+				Accept: "where limits share a state, one of the linear family, of up to 16,000,000 per second, that refills within 4 years",
 			}
 		}
 	}

@@ -258,8 +258,10 @@ func TestSeparate(t *testing.T) {
 	if v := do(t, shared("6/1m"), "k", algorithm.Op{}, now); v.Remaining != 4 {
 		t.Errorf("20s of debt leave %d of 6 per minute, want 4", v.Remaining)
 	}
-	if _, err := s.Bind(store.Spec{Limit: algorithm.MustParseLimit("fixed-window 1/1s"), TimeDebt: true}); err == nil {
-		t.Error("a window can't share its state by time, and was not refused")
+	for _, text := range []string{"fixed-window 1/1s", "999999999/1s", "1/100h burst=1000"} {
+		if _, err := s.Bind(store.Spec{Limit: algorithm.MustParseLimit(text), TimeDebt: true}); err == nil {
+			t.Errorf("%s can't share its state by time, and was not refused", text)
+		}
 	}
 }
 
