@@ -2,7 +2,6 @@ package resp
 
 import (
 	"errors"
-	"io"
 	"net"
 	"os"
 	"sync/atomic"
@@ -31,6 +30,7 @@ type conn struct {
 	mute     muting
 	closing  bool
 	counts   Counts
+	waited   time.Duration // for the client to read, since a shutdown began
 
 	// These are read by others.
 	about  atomic.Pointer[about]
@@ -69,7 +69,7 @@ func (c *conn) serve() {
 		c.closing = c.closing || err != nil
 	}
 	c.flush()
-	linger(c.net)
+	c.linger()
 }
 
 // run carries out every command that has arrived.
@@ -107,14 +107,22 @@ func (c *conn) flush() bool {
 		c.out.buf = nil
 		return false
 	}
-	c.writes.Add(1)
-	_, err := c.net.Write(c.out.buf)
-	c.writes.Add(1)
+	err := c.send()
 	if c.out.buf = c.out.buf[:0]; cap(c.out.buf) > usualOutput {
 		c.out.buf = nil
 	}
 	c.holdReplies(0)
 	return err == nil
+}
+
+// send writes the replies, and lets sweep see how long that takes.
+func (c *conn) send() error {
+	begin := c.drainBegins()
+	c.writes.Add(1)
+	_, err := c.net.Write(c.out.buf)
+	c.writes.Add(1)
+	c.drainLater(begin)
+	return err
 }
 
 func (c *conn) close() {
@@ -124,17 +132,4 @@ func (c *conn) close() {
 	c.in = nil
 	c.publish()
 	c.server.forget(c)
-}
-
-// lingerTime is how long a connection that the server ends waits for its client to end it too.
-const lingerTime = 200 * time.Millisecond
-
-// linger ends a connection whose client may still be sending. To close it at once would make the operating system
-// throw away the last replies, if there was input left that nobody read.
-func linger(nc net.Conn) {
-	if half, ok := nc.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
-		_ = nc.SetReadDeadline(time.Now().Add(lingerTime))
-		_, _ = io.CopyN(io.Discard, nc, mostCommand)
-	}
-	_ = nc.Close()
 }

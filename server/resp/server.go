@@ -8,10 +8,6 @@ import (
 	"time"
 )
 
-// drainTime is how long connections go on reading after a shutdown has begun, so that commands that had
-// arrived by then are carried out.
-const drainTime = 50 * time.Millisecond
-
 // A Server serves the Redis protocol. Make one with New.
 type Server struct {
 	options  Options
@@ -20,6 +16,8 @@ type Server struct {
 	started  time.Time
 	buffered atomic.Int64 // bytes of buffers, beyond what is usual for each
 	failedAt atomic.Int64 // seconds since 1970 when a failure was last logged
+
+	closingSince atomic.Pointer[time.Time] // when a shutdown began, or nil
 
 	ctx    context.Context //nolint:containedctx // of the operations on the store: it ends with the server, not with a call
 	cancel context.CancelFunc
@@ -124,7 +122,7 @@ func (s *Server) accept(nc net.Conn) {
 func refuse(nc net.Conn) {
 	_ = nc.SetDeadline(time.Now().Add(lingerTime))
 	_, _ = nc.Write([]byte("-ERR max number of clients reached\r\n"))
-	linger(nc)
+	linger(nc, lingerTime, lingerTime, lingerTime)
 }
 
 // forget is called by a connection when it ends.
@@ -133,37 +131,4 @@ func (s *Server) forget(c *conn) {
 	defer s.mu.Unlock()
 	delete(s.conns, c)
 	s.past.add(c.published())
-}
-
-// Shutdown stops listening, carries out the commands that have arrived, writes their replies and closes the
-// connections. When ctx ends before that is done it closes them at once, and returns the context's error.
-func (s *Server) Shutdown(ctx context.Context) error {
-	defer s.cancel()
-	s.mu.Lock()
-	s.closing = true
-	for l := range s.listeners {
-		_ = l.Close()
-	}
-	for c := range s.conns {
-		_ = c.net.SetReadDeadline(time.Now().Add(drainTime))
-	}
-	s.mu.Unlock()
-
-	done := make(chan struct{})
-	go func() {
-		s.done.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		s.cancel()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for c := range s.conns {
-			_ = c.net.Close()
-		}
-		return ctx.Err()
-	}
 }
