@@ -1,22 +1,18 @@
 package resp
 
 import (
-	"cmp"
-	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 )
 
 // about is what a client says of itself.
-type about struct{ name, library, libraryVersion string }
+type about struct {
+	name, library, libraryVersion string
+	three                         bool // it chose RESP3
+}
 
-// mostAbout bounds each part of it, in bytes, and mostDescription the line about a client.
-const (
-	mostAbout       = 256
-	mostDescription = 512 + 3*mostAbout
-)
+// mostAbout bounds each of the texts, in bytes.
+const mostAbout = 256
 
 // client is the CLIENT command.
 func (c *conn) client() { //nolint:cyclop // a case for each subcommand
@@ -33,16 +29,20 @@ func (c *conn) client() { //nolint:cyclop // a case for each subcommand
 	case sub == "SETINFO" && len(args) == 2:
 		c.setInfo(args[0], args[1])
 	case sub == "INFO" && len(args) == 0:
-		c.out.text(c.describe(time.Now()))
+		c.out.text(c.describe(time.Now(), 0))
 	case sub == "LIST":
 		c.listClients(args)
 	case sub == "REPLY" && len(args) == 1:
 		c.clientReply(args[0])
 	case (sub == "NO-EVICT" || sub == "NO-TOUCH") && len(args) == 1:
-		c.onOrOff(args[0])
+		c.oneOf(args[0], "ON", "OFF") // nothing is ever evicted or touched for a client
+	case sub == "TRACKING" && len(args) >= 1:
+		c.oneOf(args[0], "ON", "OFF") // nothing that a client may keep is ever changed by another
+	case sub == "CACHING" && len(args) == 1:
+		c.oneOf(args[0], "YES", "NO")
 	default:
 		c.fail("ERR unknown subcommand or wrong number of arguments for " + excerpt(c.args[1]) +
-			"; accepted: ID, GETNAME, SETNAME, SETINFO, INFO, LIST, REPLY, NO-EVICT, NO-TOUCH")
+			"; accepted: ID, GETNAME, SETNAME, SETINFO, INFO, LIST, REPLY, NO-EVICT, NO-TOUCH, TRACKING, CACHING")
 	}
 }
 
@@ -89,12 +89,13 @@ func printable(text []byte) bool {
 	return len(text) <= mostAbout && !slices.ContainsFunc(text, func(b byte) bool { return b < '!' || b > '~' })
 }
 
-func (c *conn) onOrOff(arg []byte) {
-	if c.is(arg, "ON") || c.is(arg, "OFF") {
-		c.out.ok() // nothing is ever evicted or touched for a client
+// oneOf answers OK to either word. There is nothing to do.
+func (c *conn) oneOf(arg []byte, one, other string) {
+	if c.is(arg, one) || c.is(arg, other) {
+		c.out.ok()
 		return
 	}
-	c.fail("ERR syntax error")
+	c.fail("ERR syntax error: " + excerpt(arg) + "; accepted: " + one + ", " + other)
 }
 
 // clientReply turns replies off, or on, or off for the next command.
@@ -110,39 +111,4 @@ func (c *conn) clientReply(arg []byte) {
 	default:
 		c.fail("ERR syntax error")
 	}
-}
-
-// listClients accepts no filter but TYPE normal, which all clients are.
-func (c *conn) listClients(args [][]byte) {
-	if len(args) > 0 && (len(args) != 2 || !c.is(args[0], "TYPE") || !c.is(args[1], "NORMAL")) {
-		c.fail("ERR syntax error; accepted: CLIENT LIST [TYPE normal]")
-		return
-	}
-	all := c.server.clients()
-	if !c.holdReplies(2 * len(all) * mostDescription) { // the list, and the reply that it is copied to
-		c.fail("ERR too many long replies are waiting to be read, try again")
-		return
-	}
-	var list strings.Builder
-	for now := time.Now(); len(all) > 0; all = all[1:] {
-		list.WriteString(all[0].describe(now))
-	}
-	c.out.text(list.String())
-}
-
-// clients returns the connections in the order in which they came.
-func (s *Server) clients() []*conn {
-	s.mu.Lock()
-	all := slices.Collect(maps.Keys(s.conns))
-	s.mu.Unlock()
-	slices.SortFunc(all, func(a, b *conn) int { return cmp.Compare(a.id, b.id) })
-	return all
-}
-
-// describe returns a line about the connection. It may be called for the connection of another goroutine.
-func (c *conn) describe(now time.Time) string {
-	a := c.about.Load()
-	return fmt.Sprintf("id=%d addr=%v laddr=%v name=%s age=%d db=0 tot-cmds=%d lib-name=%s lib-ver=%s\n",
-		c.id, c.net.RemoteAddr(), c.net.LocalAddr(), a.name, int(now.Sub(c.created).Seconds()),
-		c.published().Commands, a.library, a.libraryVersion)
 }

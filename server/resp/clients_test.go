@@ -108,7 +108,8 @@ throttle [0, 16, 15, -1]
 bucket 5
 config {'save': ''}
 command True True
-clients 1 1
+clients 1 python 1
+client python 0 -1 2
 error unknown command "GET", with args beginning with: "key"`)
 }
 

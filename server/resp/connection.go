@@ -98,8 +98,16 @@ func (c *conn) hello() {
 			return
 		}
 	}
-	c.out.three = three
+	c.speak(three)
 	c.greet()
+}
+
+// speak goes over to RESP3, or back.
+func (c *conn) speak(three bool) {
+	c.out.three = three
+	a := *c.about.Load()
+	a.three = three
+	c.about.Store(&a)
 }
 
 func (c *conn) helloOptions(args [][]byte) bool {

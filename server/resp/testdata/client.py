@@ -20,7 +20,9 @@ print("throttle", client.execute_command("CL.THROTTLE", "cl", 15, 30, 60)[:4])
 print("bucket", client.execute_command("RL.REDUCE", "rl", 5, 86400))
 print("config", client.config_get("save"))
 print("command", client.command_count() > 10, "weir.take" in client.command())
-print("clients", len(client.client_list()), client.info("clients")["connected_clients"])
+print("clients", len(client.client_list()), client.client_list()[0]["name"], client.info("clients")["connected_clients"])
+info = client.client_info()
+print("client", info["name"], info["idle"], info["multi"], info["resp"])
 try:
     client.get("key")
 except redis.ResponseError as err:
