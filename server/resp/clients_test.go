@@ -104,6 +104,7 @@ name python
 take [1, 1, 0]
 reset OK
 pipeline 60
+transaction [1, 1, 0]
 throttle [0, 16, 15, -1]
 bucket 5
 config {'save': ''}

@@ -13,6 +13,7 @@ type command struct {
 	flags   []string
 	group   string
 	summary string
+	stage   stage
 	batched bool // it writes its replies when it is settled
 	run     func(*conn)
 }
@@ -20,9 +21,12 @@ type command struct {
 // commands returns the commands by name.
 func commands() map[string]*command {
 	table := map[string]*command{}
-	for _, list := range [][]*command{weirCommands(), dropInCommands(), connectionCommands(), serverCommands()} {
+	for _, list := range [][]*command{weirCommands(), dropInCommands(), connectionCommands(), transactionCommands(), serverCommands()} {
 		for _, c := range list {
 			table[strings.ToUpper(c.name)] = c
+			if c.group == "weir" {
+				c.stage = atExec
+			}
 		}
 	}
 	return table
@@ -60,6 +64,8 @@ func (c *conn) dispatch() {
 		c.unknown()
 	case cmd.arity > 0 && len(c.args) != cmd.arity || len(c.args) < -cmd.arity:
 		c.wrongArity(cmd.name)
+	case c.pending.open && cmd.stage != atOnce:
+		c.enqueue(cmd)
 	default:
 		if !cmd.batched {
 			c.settle()
@@ -101,6 +107,7 @@ func (c *conn) is(arg []byte, word string) bool { return string(c.upper(arg)) ==
 func (c *conn) fail(text string) {
 	c.settle()
 	c.counts.Errors++
+	c.pending.broken = true
 	c.out.failure(text)
 }
 

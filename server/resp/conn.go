@@ -22,6 +22,7 @@ type conn struct {
 	out        replies
 	held       int64 // of out, in the server's account of what is long
 	batch      batch
+	pending    transaction
 
 	last     *command // the command of the name that came last
 	lastName []byte
@@ -89,12 +90,17 @@ func (c *conn) run() {
 		if len(args) > 0 {
 			c.execute()
 		}
-		if len(c.out.buf) >= flushAt {
-			c.settle()
-			c.closing = !c.flush() || c.closing
-		}
+		c.flushLong()
 	}
 	c.settle()
+}
+
+// flushLong writes the replies if they are many, and if they are not to be thrown away.
+func (c *conn) flushLong() {
+	if len(c.out.buf) >= flushAt && c.mute == loud {
+		c.settle()
+		c.closing = !c.flush() || c.closing
+	}
 }
 
 // flush writes the replies. It returns false if the client does not take them any more.
@@ -129,6 +135,7 @@ func (c *conn) close() {
 	_ = c.net.Close()
 	c.hold(0)
 	c.holdReplies(0)
+	c.forgetTransaction()
 	c.in = nil
 	c.publish()
 	c.server.forget(c)

@@ -8,16 +8,16 @@ const redisVersion = "7.0.0"
 func connectionCommands() []*command {
 	fast := []string{"noscript", "loading", "stale", "fast"}
 	return []*command{
-		{name: "ping", arity: -1, flags: fast, group: "connection", run: (*conn).ping, summary: "Answers PONG, or a message."},
-		{name: "echo", arity: 2, flags: fast, group: "connection", run: (*conn).echo, summary: "Answers a message."},
+		{name: "ping", arity: -1, flags: fast, group: "connection", run: (*conn).ping, stage: atExec, summary: "Answers PONG, or a message."},
+		{name: "echo", arity: 2, flags: fast, group: "connection", run: (*conn).echo, stage: atExec, summary: "Answers a message."},
 		{name: "hello", arity: -1, flags: fast, group: "connection", run: (*conn).hello, summary: "Chooses the protocol: 2 or 3."},
 		{name: "auth", arity: -2, flags: fast, group: "connection", run: (*conn).auth, summary: "Accepts the default user; there are no passwords."},
 		{name: "select", arity: 2, flags: fast, group: "connection", run: (*conn).selectDB, summary: "Chooses database 0, the only one."},
 		{name: "client", arity: -2, flags: fast, group: "connection", run: (*conn).client, summary: "Tells of connections, and names this one."},
-		{name: "quit", arity: -1, flags: fast, group: "connection", run: (*conn).quit, summary: "Closes the connection."},
-		{name: "reset", arity: 1, flags: fast, group: "connection", run: (*conn).reset, summary: "Makes the connection as it was when new."},
-		{name: "post", arity: -1, flags: fast, group: "connection", run: (*conn).refuseHTTP, summary: "Closes the connection: this is not HTTP."},
-		{name: "host:", arity: -1, flags: fast, group: "connection", run: (*conn).refuseHTTP, summary: "Closes the connection: this is not HTTP."},
+		{name: "quit", arity: -1, flags: fast, group: "connection", run: (*conn).quit, stage: atOnce, summary: "Closes the connection."},
+		{name: "reset", arity: 1, flags: fast, group: "connection", run: (*conn).reset, stage: atOnce, summary: "Makes the connection as it was when new."},
+		{name: "post", arity: -1, flags: fast, group: "connection", run: (*conn).refuseHTTP, stage: atOnce, summary: "Closes the connection: this is not HTTP."},
+		{name: "host:", arity: -1, flags: fast, group: "connection", run: (*conn).refuseHTTP, stage: atOnce, summary: "Closes the connection: this is not HTTP."},
 	}
 }
 
@@ -41,6 +41,7 @@ func (c *conn) quit() {
 
 func (c *conn) reset() {
 	c.out.three, c.mute = false, loud
+	c.forgetTransaction()
 	c.about.Store(&about{})
 	c.out.simple("RESET")
 }

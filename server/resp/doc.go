@@ -21,7 +21,8 @@
 //   - RL.REDUCE key max refilltime [REFILL n] [TAKE n] [AT unix-seconds] and RL.GET key max refilltime [REFILL n]
 //     [AT unix-seconds], as Smyte's ratelimit has them: the tokens before taking. RL.REDUCE takes what is left
 //     where that is less than it asks for. RL.PREDUCE and RL.PGET are the same in milliseconds. A key with other
-//     parameters is another bucket: that of WEIR.TAKE with the limit text "refill-bucket n/refilltime burst=max".
+//     parameters is another bucket: that of WEIR.TAKE with the limit text "refill-bucket 2/60s burst=10" for
+//     a max of 10, a refilltime of 60 and a REFILL of 2, and with 60ms in place of 60s for RL.PREDUCE and RL.PGET.
 //
 // AT is refused unless [Options].TrustClientTime.
 package resp

@@ -66,7 +66,7 @@ func TestThrottleRefusesWhatMakesNoSense(t *testing.T) {
 		{"CL.THROTTLE k 1 1 1 -1", `ERR quantity is "-1"; accepted: a whole number from 0 to 9223372036854775807`},
 		{"CL.THROTTLE k 1 1 1 x", `ERR quantity is "x"; accepted: a whole number from 0 to 9223372036854775807`},
 		{"CL.THROTTLE k 9223372036854775806 1 9223372036",
-			"ERR limit has burst 9223372036854775807; accepted: less: at 1 per 2562047h47m16s it would take more than 73 years to refill"},
+			"ERR limit has period 2562047h47m16s; accepted: less than 640511h56m49.213693952s for a count of 1, because it takes 73 years to refill"},
 	}...)
 }
 

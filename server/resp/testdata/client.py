@@ -16,6 +16,11 @@ for _ in range(100):
     pipeline.execute_command("WEIR.TAKE", "many", "60/8760h")
 print("pipeline", sum(d[0] for d in pipeline.execute()))
 
+transaction = client.pipeline()
+for _ in range(3):
+    transaction.execute_command("WEIR.TAKE", "together", "2/8760h")
+print("transaction", [d[0] for d in transaction.execute()])
+
 print("throttle", client.execute_command("CL.THROTTLE", "cl", 15, 30, 60)[:4])
 print("bucket", client.execute_command("RL.REDUCE", "rl", 5, 86400))
 print("config", client.config_get("save"))

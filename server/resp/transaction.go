@@ -1,0 +1,108 @@
+package resp
+
+import (
+	"math"
+	"strconv"
+)
+
+// A transaction is what comes between MULTI and EXEC. Clients use it to send many commands at once. Each is decided
+// by itself, in order, and those of other clients may come in between.
+type transaction struct {
+	open, broken bool
+	queue        []byte // the commands, encoded as the protocol has them
+	count        int
+}
+
+// A stage says when a command is carried out that comes in a transaction.
+type stage uint8
+
+const (
+	never stage = iota
+	atExec
+	atOnce
+)
+
+func transactionCommands() []*command {
+	flags := []string{"noscript", "loading", "stale", "fast"}
+	return []*command{
+		{name: "multi", arity: 1, flags: flags, group: "transactions", stage: atOnce, run: (*conn).multi, summary: "Begins a transaction."},
+		{name: "exec", arity: 1, flags: flags, group: "transactions", stage: atOnce, run: (*conn).exec, summary: "Carries out a transaction."},
+		{name: "discard", arity: 1, flags: flags, group: "transactions", stage: atOnce, run: (*conn).discard, summary: "Forgets a transaction."},
+	}
+}
+
+func (c *conn) multi() {
+	if c.pending.open {
+		c.fail("ERR MULTI calls can not be nested")
+		return
+	}
+	c.pending = transaction{open: true}
+	c.out.ok()
+}
+
+func (c *conn) discard() {
+	if !c.pending.open {
+		c.fail("ERR DISCARD without MULTI")
+		return
+	}
+	c.forgetTransaction()
+	c.out.ok()
+}
+
+func (c *conn) forgetTransaction() {
+	c.server.hold(-beyond(cap(c.pending.queue), 0))
+	c.pending = transaction{}
+}
+
+// enqueue puts the command in args off. After one that can't be carried out, nothing will be.
+func (c *conn) enqueue(cmd *command) {
+	p := &c.pending
+	if cmd.stage != atExec {
+		c.fail("ERR " + cmd.name + " is not for transactions; accepted: WEIR.*, CL.THROTTLE, THROTTLE, RL.*, PING, ECHO")
+		return
+	}
+	before := cap(p.queue)
+	p.queue = appendCommand(p.queue, c.args)
+	grown := int64(cap(p.queue) - before)
+	p.count++
+	if most := c.server.options.MaxCommand; len(p.queue) > most || !c.server.hold(grown) {
+		c.server.hold(-int64(before))
+		p.queue = nil
+		c.fail("ERR the transaction is too long; accepted: " + strconv.Itoa(most) + " bytes, of all clients together " +
+			strconv.FormatInt(c.server.options.MaxBuffered, 10))
+		return
+	}
+	c.out.simple("QUEUED")
+}
+
+func appendCommand(b []byte, args [][]byte) []byte {
+	r := replies{buf: b}
+	r.array(len(args))
+	for _, arg := range args {
+		r.bytes(arg)
+	}
+	return r.buf
+}
+
+// exec replies with an array of what the commands reply.
+func (c *conn) exec() {
+	p := c.pending
+	defer c.forgetTransaction()
+	switch {
+	case !p.open:
+		c.fail("ERR EXEC without MULTI")
+		return
+	case p.broken:
+		c.fail("EXECABORT Transaction discarded because of previous errors.")
+		return
+	}
+	c.pending.open = false // but the queue is still held
+	c.out.array(p.count)
+	parser := parser{maxCommand: math.MaxInt32, maxArgs: mostArgs} // one that takes what it has taken before
+	for size := 0; len(p.queue) > 0 && !c.closing; p.queue = p.queue[size:] {
+		c.args, size, _, _ = parser.next(p.queue, c.args[:0])
+		c.dispatch()
+		c.flushLong()
+	}
+	c.settle()
+}
