@@ -44,7 +44,7 @@ type Options struct {
 	Limiters Limiters
 	// TrustClientTime lets a request say its own time, as "at_us".
 	TrustClientTime bool
-	// MaxConnections is the number of connections served at once; more are closed as they come.
+	// MaxConnections is the number of connections served at once; more are answered 503 and closed as they come.
 	// 0 means DefaultMaxConnections.
 	MaxConnections int
 	// Gatherer is what /metrics shows. Nil: nothing.
@@ -55,11 +55,12 @@ type Options struct {
 
 // A Server answers HTTP requests. It is an http.Handler too, for a listener of somebody else's.
 type Server struct {
-	opts     Options
-	routes   map[string]route
-	counts   counts
-	http     *http.Server
-	failures gate
+	opts        Options
+	routes      map[string]route
+	counts      counts
+	connections connections
+	http        *http.Server
+	failures    gate
 }
 
 // New returns a server; Serve starts it.
@@ -75,6 +76,7 @@ func New(opts Options) *Server {
 	}
 	s := &Server{opts: opts}
 	s.routes = s.newRoutes()
+	s.connections.most, s.connections.counts = int64(opts.MaxConnections), &s.counts
 	s.http = &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: headerTimeout,
@@ -89,16 +91,18 @@ func New(opts Options) *Server {
 
 // Serve answers the connections that come to l, until Shutdown, which makes it return nil, or until l fails.
 func (s *Server) Serve(l net.Listener) error {
-	err := s.http.Serve(&boundedListener{Listener: l, most: int64(s.opts.MaxConnections), counts: &s.counts})
+	err := s.http.Serve(&boundedListener{Listener: l, server: &s.connections})
 	if err == http.ErrServerClosed {
 		return nil
 	}
 	return err
 }
 
-// Shutdown stops accepting, lets the requests in flight finish until ctx ends, then closes what is left.
+// Shutdown stops accepting, closes the connections that send nothing for 50 ms, lets the requests in flight finish until
+// ctx ends, then closes what is left.
 // It returns the context's error if something was left.
 func (s *Server) Shutdown(ctx context.Context) error {
+	defer time.AfterFunc(silentTime, s.connections.closeSilent).Stop()
 	err := s.http.Shutdown(ctx)
 	if err != nil {
 		_ = s.http.Close()

@@ -5,7 +5,7 @@ import "sync/atomic"
 // Stats says what a server has done since it was made.
 type Stats struct {
 	// Connections is the number of connections open now; Accepted and Refused are those that ever came and were
-	// served, or closed because there were too many.
+	// served, or answered 503 because there were too many.
 	Connections, Accepted, Refused int64
 	// Requests counts the requests answered, on any path; Allowed and Denied count the takes decided.
 	Requests, Allowed, Denied int64

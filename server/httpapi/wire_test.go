@@ -3,11 +3,14 @@ package httpapi_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weirlimit/weir/server/httpapi"
 )
@@ -83,7 +86,7 @@ func TestMalformedHTTPIsRefusedAndTheServerLives(t *testing.T) {
 	}
 }
 
-func TestConnectionsBeyondTheMostAreClosed(t *testing.T) {
+func TestConnectionsBeyondTheMostAreTurnedAway(t *testing.T) {
 	s := newServer(func(o *httpapi.Options) { o.MaxConnections = 1 })
 	addr := start(t, s)
 	first := dial(t, addr)
@@ -96,12 +99,42 @@ func TestConnectionsBeyondTheMostAreClosed(t *testing.T) {
 		}
 	}
 	ask()
-	if got, _ := io.ReadAll(dial(t, addr)); len(got) != 0 {
-		t.Errorf("the second connection got %q, want an end", got)
+	second := dial(t, addr)
+	_, _ = io.WriteString(second, "GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
+	res, err := http.ReadResponse(bufio.NewReader(second), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var problem httpapi.Problem
+	if err := json.Unmarshal([]byte(read(t, res)), &problem); err != nil || res.StatusCode != 503 || problem.Status != 503 || !res.Close {
+		t.Errorf("the second connection got %v %+v, %v; want 503 and an end", res, problem, err)
+	}
+	if rest, err := io.ReadAll(second); err != nil || len(rest) != 0 {
+		t.Errorf("after that: %q, %v", rest, err)
 	}
 	ask()
 	if got := s.Stats(); got.Connections != 1 || got.Accepted != 1 || got.Refused != 1 {
 		t.Errorf("stats are %+v, want 1 connection, 1 accepted, 1 refused", got)
+	}
+}
+
+func TestShutdownDoesNotWaitForConnectionsThatSendNothing(t *testing.T) {
+	s := newServer()
+	addr := start(t, s)
+	silent := dial(t, addr)
+	for s.Stats().Connections == 0 {
+		runtime.Gosched()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second) // less than http.Server would wait
+	defer cancel()
+	if err := s.Shutdown(ctx); err != nil {
+		t.Errorf("shutdown: %v", err)
+	}
+	if got, err := io.ReadAll(silent); err != nil || len(got) != 0 {
+		t.Errorf("the connection got %q, %v; want an end", got, err)
+	}
+	if got := s.Stats().Connections; got != 0 {
+		t.Errorf("%d connections are left", got)
 	}
 }
 
