@@ -1,6 +1,7 @@
 package resp_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -93,6 +94,21 @@ func TestBucketsAnswerTheTokensBeforeTaking(t *testing.T) {
 	c.expect([2]string{"RL.PGET slow 10 1000 REFILL 2", "4"})
 	clock.advance(time.Millisecond)
 	c.expect([2]string{"RL.PREDUCE slow 10 1000 REFILL 2", "6"}, [2]string{"RL.PGET slow 10 1000 REFILL 2", "5"})
+}
+
+func TestBucketsAreThoseOfALimitText(t *testing.T) {
+	_, address := start(t, resp.Options{})
+	c := dial(t, address)
+	c.expect([][2]string{
+		{"RL.REDUCE k 10 86400 REFILL 2 TAKE 3", "10"},
+		{"RL.PREDUCE k 10 86400 REFILL 2 TAKE 4", "10"},
+		{"RL.GET k 10 86400 REFILL 2", "7"},
+	}...)
+	for text, want := range map[string]string{"refill-bucket 2/86400s burst=10": "[1 10 7 0 ", "refill-bucket 2/86400ms burst=10": "[1 10 6 0 "} {
+		if got := c.do(`WEIR.PEEK k "` + text + `"`); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s, want %s...", text, got, want)
+		}
+	}
 }
 
 func TestBucketsTakeTheTimeOfATrustedClient(t *testing.T) {
