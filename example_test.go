@@ -147,5 +147,5 @@ func Example_never() {
 func Example_errTime() {
 	_, err := mustNew("10/1m").TakeAt(context.Background(), "user:42", 1, time.Time{})
 	fmt.Println(errors.Is(err, weir.ErrTime), err)
-	// Output: true weir: time is outside the years 1866 to 2074
+	// Output: true weir: time is out of reach: every limit reaches from 1947 to 2074, most from 1866
 }

@@ -13,7 +13,7 @@ type lines struct {
 
 type line struct {
 	waiters []*waiter // to be admitted; the first one asks the store
-	turns   []*turn   // admitted to a leaky-queue, by the time of their turn
+	turns   []*turn   // admitted to a leaky-queue, and waiting for their turn, by its time
 }
 
 // A waiter stands in line to be admitted.

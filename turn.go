@@ -9,10 +9,9 @@ import (
 	"github.com/weirlimit/weir/store"
 )
 
-// A turn is that of a request which a leaky-queue has admitted, to start at a later time.
+// A turn is that of a request which a leaky-queue has admitted, and which waits in Wait to start at a later time.
 type turn struct {
 	place
-	waits bool          // someone waits for it in Wait, and can be given an earlier place
 	moved chan struct{} // has a signal when it has another place
 }
 
@@ -20,23 +19,30 @@ type turn struct {
 type place struct {
 	start time.Time
 	cost  int64
-	end   int64 // where the units end, by the store's clock; known only if the store tells its time
+	end   int64 // the time at which the key is fresh, after this, by the store's clock; 0 if the store does not tell
+}
+
+// takePlace is Take that notes where in time the units are.
+func (l *Limiter) takePlace(ctx context.Context, key string, cost int64) (d Decision, p place, at int64, err error) {
+	at, asked := l.time(), time.Now()
+	d, err = l.decision(l.binding.Do(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, at))
+	p = place{start: asked.Add(d.Delay), cost: cost}
+	if at != store.OwnClock {
+		p.end = at + int64(d.ResetAfter)
+	}
+	return d, p, at, err
 }
 
 // takeTurn is Take that notes the turn of a request that is admitted with a delay. A turn that would come too
 // late for the context is given back.
-func (l *Limiter) takeTurn(ctx context.Context, key string, cost int64, waits bool) (Decision, *turn, error) {
-	at, asked := l.time(), time.Now()
-	d, err := l.decision(l.binding.Do(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, at))
+func (l *Limiter) takeTurn(ctx context.Context, key string, cost int64) (Decision, *turn, error) {
+	d, p, _, err := l.takePlace(ctx, key, cost)
 	if err != nil || !d.Allowed || d.Delay == 0 {
 		return d, nil, err
 	}
-	t := &turn{place: place{start: asked.Add(d.Delay), cost: cost}, waits: waits, moved: make(chan struct{}, 1)}
-	if at != store.OwnClock {
-		t.end = at + int64(d.ResetAfter)
-	}
+	t := &turn{place: p, moved: make(chan struct{}, 1)}
 	l.lines.addTurn(key, t)
-	if waits && tooLate(ctx, d.Delay) {
+	if tooLate(ctx, d.Delay) {
 		return d, nil, l.giveUp(ctx, key, t, late(key, d.Delay))
 	}
 	return d, t, nil
@@ -56,19 +62,23 @@ func (l *Limiter) awaitTurn(ctx context.Context, key string, t *turn) error {
 	}
 }
 
-// giveUp hands the turn's place to those behind it. The last of them leaves a place at the end, which goes
-// back to the store if nobody else has one behind it.
+// giveUp hands the turn's place on. The context has ended, but what it asked for must be undone all the same.
 func (l *Limiter) giveUp(ctx context.Context, key string, t *turn, why error) error {
-	left := l.lines.removeTurn(key, t)
-	if left.end != 0 && time.Now().Before(left.start) {
-		op := algorithm.Op{Kind: algorithm.Cancel, Cost: left.cost, End: left.end}
-		// The context has ended; what it asked for must be undone all the same.
-		if _, err := l.binding.Do(context.WithoutCancel(ctx), key, op, l.time()); err != nil {
-			return err
-		}
-		l.lines.stir(key)
+	if err := l.handOn(context.WithoutCancel(ctx), key, l.lines.removeTurn(key, t)); err != nil {
+		return err
 	}
 	return why
+}
+
+// handOn gives a place, if its time has not come, to those who wait behind it. The last of them leaves a place at the
+// end, which goes back to the store if nobody else has one behind it.
+func (l *Limiter) handOn(ctx context.Context, key string, p place) error {
+	if p = l.lines.moveUp(key, p); p.end == 0 || !time.Now().Before(p.start) {
+		return nil
+	}
+	_, err := l.binding.Do(ctx, key, algorithm.Op{Kind: algorithm.Cancel, Cost: p.cost, End: p.end}, l.time())
+	l.lines.stir(key)
+	return err
 }
 
 func (ls *lines) start(t *turn) time.Time {
@@ -81,28 +91,43 @@ func (ls *lines) addTurn(key string, t *turn) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	n := ls.at(key)
-	i, _ := slices.BinarySearchFunc(n.turns, t, func(a, b *turn) int { return a.start.Compare(b.start) })
-	n.turns = slices.Insert(n.turns, i, t)
+	n.turns = slices.Insert(n.turns, n.behind(t.start), t)
 }
 
-// removeTurn takes a turn out, moves those behind it up by one place, and returns the place that is then left. A
-// request moves up only into a place of its own size, and not past one that does not move.
-func (ls *lines) removeTurn(key string, t *turn) (left place) {
+// behind returns the index of the first turn that starts later.
+func (n *line) behind(start time.Time) int {
+	i, _ := slices.BinarySearchFunc(n.turns, start, func(t *turn, start time.Time) int {
+		if t.start.After(start) {
+			return 1
+		}
+		return -1
+	})
+	return i
+}
+
+// removeTurn takes a turn out, and returns its place.
+func (ls *lines) removeTurn(key string, t *turn) place {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	n := ls.at(key)
-	defer ls.tidy(key, n)
-	i := slices.Index(n.turns, t)
-	left = t.place
-	if i < 0 {
+	if i := slices.Index(n.turns, t); i >= 0 {
+		n.turns = slices.Delete(n.turns, i, i+1)
+	}
+	ls.tidy(key, n)
+	return t.place
+}
+
+// moveUp gives a place that is still to come to the next turn behind it, that one's to the next, and so on, and returns
+// the place that is then left. A request moves up only into a place of its own size.
+func (ls *lines) moveUp(key string, left place) place {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	n := ls.byKey[key]
+	if n == nil || !time.Now().Before(left.start) {
 		return left
 	}
-	n.turns = slices.Delete(n.turns, i, i+1)
-	if !time.Now().Before(left.start) {
-		return left // the place was used, or is past
-	}
-	for _, next := range n.turns[i:] {
-		if !next.waits || next.cost != left.cost {
+	for _, next := range n.turns[n.behind(left.start):] {
+		if next.cost != left.cost {
 			break
 		}
 		next.place, left = left, next.place

@@ -54,7 +54,7 @@ func (l *Limiter) admit(ctx context.Context, key string, w *waiter) (*turn, erro
 		return nil, ctx.Err()
 	}
 	for {
-		d, t, err := l.takeTurn(ctx, key, w.cost, true)
+		d, t, err := l.takeTurn(ctx, key, w.cost)
 		switch {
 		case err != nil || d.Allowed:
 			return t, err
@@ -66,6 +66,10 @@ func (l *Limiter) admit(ctx context.Context, key string, w *waiter) (*turn, erro
 		}
 	}
 }
+
+// mostTried is how many of those ahead in line are tried to find out whether a deadline can be kept. A wait that is
+// hopeless only because of those beyond is found out later.
+const mostTried = 256
 
 // hopeless finds out, by trying what is ahead in line on a copy of the key's state, whether the wait would outlast
 // the deadline. Stores that can't show the state leave that to be found out later.
@@ -79,12 +83,17 @@ func (l *Limiter) hopeless(ctx context.Context, key string, w *waiter) error {
 		return err
 	}
 	now, program := start, inspector.Program()
-	for _, cost := range l.lines.ahead(key, w) {
+	costs := l.lines.ahead(key, w)
+	if l.limit.Algorithm.Linear() {
+		costs = lumps(costs, l.capacity)
+	}
+	for i, cost := range costs[:min(len(costs), mostTried)] {
+		own := i == len(costs)-1
 		for {
 			var r algorithm.Result
 			state, r = program.Apply(state, algorithm.Op{Cost: cost}, now)
 			wait := time.Duration(now-start) + r.RetryAfter
-			if tooLate(ctx, wait) || tooLate(ctx, wait+r.Delay) && cost == w.cost {
+			if tooLate(ctx, wait) || own && tooLate(ctx, wait+r.Delay) {
 				return late(key, wait+r.Delay)
 			}
 			if r.Allowed {
@@ -94,6 +103,22 @@ func (l *Limiter) hopeless(ctx context.Context, key string, w *waiter) error {
 		}
 	}
 	return nil
+}
+
+// lumps puts costs together, up to the capacity, except the last one. To a linear limit that is the same.
+func lumps(costs []int64, capacity int64) (together []int64) {
+	lump, own := int64(0), costs[len(costs)-1]
+	for _, cost := range costs[:len(costs)-1] {
+		if lump > capacity-cost {
+			together = append(together, lump)
+			lump = 0
+		}
+		lump += cost
+	}
+	if lump > 0 {
+		together = append(together, lump)
+	}
+	return append(together, own)
 }
 
 func tooLate(ctx context.Context, wait time.Duration) bool {

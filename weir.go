@@ -46,7 +46,7 @@ type Request = store.KeyCost
 // Never is the RetryAfter of a request that can never pass, because it costs more than the limit's capacity.
 const Never = algorithm.Never
 
-// ErrTime is the error for a time that is too far from 1970 to be kept in nanoseconds.
+// ErrTime is the error for a time that is too far from 1970: every limit reaches from 1947 to 2074, most from 1866.
 var ErrTime = store.ErrTime
 
 // ParseLimit reads the limit text:

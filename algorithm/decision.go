@@ -37,8 +37,9 @@ const (
 	Refund
 	// Reset forgets the key.
 	Reset
-	// Cancel gives back the cost if what was taken last ends at End, that is, if nothing was taken since. For leaky-queue,
-	// where a refund in the middle of the queue would let two requests out at one time.
+	// Cancel gives back the cost of a Take after which the key would have been fresh at End, where the algorithm knows
+	// which units those are, and is else a Refund. Limit.Outstanding says how many may be given back. Under leaky-queue it
+	// does nothing if something was taken since: two requests would leave at one time.
 	Cancel
 )
 
@@ -46,7 +47,7 @@ const (
 type Op struct {
 	Kind Kind
 	Cost int64
-	End  int64 // of a Cancel: the time at which the key would be fresh, in ticks since the Unix epoch
+	End  int64 // of a Cancel: the time of the Take and its ResetAfter, in ticks since the Unix epoch
 }
 
 // A Result is what an operation did.

@@ -166,3 +166,16 @@ func ExampleProgram_Heal() {
 	// true
 	// false 20s 1m0s
 }
+
+func ExampleAlgorithm_Linear() {
+	fmt.Println(algorithm.TokenBucket.Linear(), algorithm.FixedWindow.Linear())
+	// Output: true false
+}
+
+// Of ten tokens that were missing after four were taken, eight have come back a second later.
+func ExampleLimit_Outstanding() {
+	limit := algorithm.MustParseLimit("refill-bucket 8/1s burst=20")
+	taken := algorithm.Decision{Allowed: true, Limit: 20, Remaining: 10, ResetAfter: 2 * time.Second}
+	fmt.Println(limit.Outstanding(4, taken, 500*time.Millisecond), limit.Outstanding(4, taken, 1500*time.Millisecond))
+	// Output: 4 2
+}

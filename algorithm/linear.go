@@ -61,12 +61,21 @@ func reduce(a, b int64) (int64, int64) {
 	return a / x, b / x
 }
 
+// refuseDepth refuses a limit that takes too long to refill: for its burst, or where no burst is short enough, its period.
 func refuseDepth(l Limit) error {
-	field, value := "burst", l.Capacity()
-	if l.Algorithm == LeakyQueue {
-		field, value = "queue", l.Queue
+	hi, lo := bits.Mul64(maxSpan-1, uint64(l.Count))
+	most := uint64(math.MaxInt64)
+	if hi < uint64(l.Period) {
+		most, _ = bits.Div64(hi, lo, uint64(l.Period))
 	}
-	return refuse(field, value, "less: at %d per %v it would take more than 73 years to refill", l.Count, l.Period)
+	const why = "because it takes 73 years to refill"
+	switch {
+	case l.Algorithm == LeakyQueue && most > 1:
+		return refuse("queue", l.Queue, "1 to %d at %d per %v, %s", most-1, l.Count, l.Period, why)
+	case most < 1 || l.Algorithm == Cooldown || l.Algorithm == MinInterval || l.Algorithm == LeakyQueue || l.Algorithm == Hybrid:
+		return refuse("period", l.Period, "less than %v for a count of %d, %s", time.Duration(maxSpan), l.Count, why)
+	}
+	return refuse("burst", l.Burst, "1 to %d at %d per %v, %s", most, l.Count, l.Period, why)
 }
 
 func (m linear) take(state []int64, cost, now int64) ([]int64, Decision) {
@@ -91,7 +100,10 @@ func (m linear) take(state []int64, cost, now int64) ([]int64, Decision) {
 }
 
 func (m linear) refund(state []int64, cost, now int64) []int64 {
-	debt, back := m.debt(state, now), m.times(min(cost, m.units(m.depth)))
+	return m.giveBack(state, m.debt(state, now), m.times(min(cost, m.units(m.depth))), now)
+}
+
+func (m linear) giveBack(state []int64, debt, back instant, now int64) []int64 {
 	if m.less(debt, back) {
 		return state[:0]
 	}

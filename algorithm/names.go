@@ -180,3 +180,12 @@ func All() []Algorithm {
 		FixedWindow, QuotaReset, SlidingLog, SlidingWindow, SlidingBuckets, Hybrid, Exponential,
 	}
 }
+
+// Linear reports whether the algorithm is of the linear family, whose state is a theoretical arrival time.
+func (a Algorithm) Linear() bool {
+	switch a {
+	case "", TokenBucket, GCRA, LeakyBucket, LeakyQueue, Cooldown, MinInterval:
+		return true
+	}
+	return false
+}

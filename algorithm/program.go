@@ -90,8 +90,8 @@ func (p *Program) Apply(state []int64, op Op, now int64) ([]int64, Result) {
 		}
 		state, r.Decision = p.machine.take(state, 0, now)
 	case Cancel:
-		if _, d := p.machine.take(state, 0, now); d.ResetAfter > 0 && now+int64(d.ResetAfter) == op.End {
-			state, r.Granted = p.machine.refund(state, op.Cost, now), op.Cost
+		if len(state) > 0 && op.Cost > 0 {
+			state, r.Granted = p.cancel(state, op.Cost, op.End, now)
 		}
 		state, r.Decision = p.machine.take(state, 0, now)
 	case Reset:

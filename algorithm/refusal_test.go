@@ -44,7 +44,7 @@ func TestLimitTextIsRefused(t *testing.T) {
 		"1.5/1s":                {"count", `"1.5"`, "whole number"},
 		"/1s":                   {"count", `""`, "whole number"},
 		"1e3/1s":                {"count", `"1e3"`, "whole number"},
-		"9223372036854775808/s": {"count", "9223372036854775808", "at most 9223372036854775807"},
+		"9223372036854775808/s": {"count", "9223372036854775808", "1 to 9223372036854775807"},
 		"10/":                   {"period", `""`, "1h30m"},
 		"10/0s":                 {"period", "0s", "1ns"},
 		"10/-1s":                {"period", "-1s", "1ns"},

@@ -63,7 +63,7 @@ func (l *Limit) parseRate(word string) (err error) {
 	}
 	l.Period, err = time.ParseDuration(period)
 	if err != nil {
-		return refuse("period", fmt.Sprintf("%q", period), "a duration such as 1s, 500ms, 1m, 1h30m or 24h")
+		return refuse("period", fmt.Sprintf("%q", period), "a duration such as 1s, 500ms, 1m, 1h30m or 24h, up to 292 years")
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func parseCount(field, text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		return 0, refuse(field, text, "a number of at most 9223372036854775807")
+		return 0, refuse(field, text, "1 to 9223372036854775807")
 	case err != nil:
 		return 0, refuse(field, fmt.Sprintf("%q", text), "a whole number")
 	}

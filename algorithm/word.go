@@ -177,12 +177,9 @@ func (w *Word) Apply(word int64, op Op, now int64) (next int64, v Verdict) {
 	cost := op.Cost
 	switch op.Kind {
 	case Cancel:
-		back := int64(0)
-		if word > now && w.Time(word) == op.End {
-			word, back = w.refund(word, cost, now), cost
-		}
+		word, cost = w.cancel(word, cost, op.End, now)
 		next, v = w.take(word, 0, now)
-		v.Granted = back
+		v.Granted = cost
 		return next, v
 	case TakeUpTo:
 		_, v = w.take(word, 0, now)
@@ -202,6 +199,25 @@ func (w *Word) refund(word, cost, now int64) int64 {
 		return word
 	}
 	return max(now, word-min(cost, w.capacity)*w.step)
+}
+
+// cancel is as that of the linear program.
+func (w *Word) cancel(word, cost, end, now int64) (next, back int64) {
+	if w.queue && w.Time(word) != end || word <= now {
+		return word, 0
+	}
+	if w.queue {
+		return w.refund(word, cost, now), cost
+	}
+	left, _ := w.Units(end)
+	left -= now
+	if w.unit > 1 {
+		left -= w.unit
+	}
+	if left < 0 {
+		return word, 0
+	}
+	return max(now, word-min(left, min(cost, w.capacity)*w.step)), cost
 }
 
 // nanoseconds rounds up.

@@ -72,8 +72,9 @@ type Inspector interface {
 // A Clock is a Binding that can tell the time of its store, in nanoseconds since the Unix epoch.
 type Clock interface{ Now() int64 }
 
-// ErrTime is the error for a time that is too far from 1970 to be kept in nanoseconds.
-var ErrTime = errors.New("weir: time is outside the years 1866 to 2074")
+// ErrTime is the error for a time that is too far from 1970 to be kept in nanoseconds, or in the thirds and quarters of one
+// in which some limits count.
+var ErrTime = errors.New("weir: time is out of reach: every limit reaches from 1947 to 2074, most from 1866")
 
 // Nanoseconds converts a time for a store. The second result is false for a time that a store can't keep.
 func Nanoseconds(t time.Time) (int64, bool) {

@@ -52,6 +52,32 @@ func TestExactUnderConcurrency(t *testing.T) {
 	}
 }
 
+// TestPitfallW4NoUpdateIsLost: after many takes that race, what is used is exactly what was admitted.
+func TestPitfallW4NoUpdateIsLost(t *testing.T) {
+	const goroutines, each = 8, 250_000
+	for _, text := range []string{"1000000000/1h", "1000000007/1h", "fixed-window 1000000000/1h"} {
+		t.Run(text, func(t *testing.T) {
+			b := bind(t, memory.New(memory.Options{}), text)
+			var admitted atomic.Int64
+			var wg sync.WaitGroup
+			for range goroutines {
+				wg.Go(func() {
+					n := int64(0)
+					for range each / slowdown {
+						n += do(t, b, "k", algorithm.Op{Cost: 1}, 5*second).Granted
+					}
+					admitted.Add(n)
+				})
+			}
+			wg.Wait()
+			capacity := algorithm.MustParseLimit(text).Capacity()
+			if left := do(t, b, "k", algorithm.Op{}, 5*second).Remaining; admitted.Load() != goroutines*(each/slowdown) || left != capacity-admitted.Load() {
+				t.Errorf("%d admitted, and %d missing from the capacity", admitted.Load(), capacity-left)
+			}
+		})
+	}
+}
+
 // TestEachKeyOnceWhileTheTableGrows: keys are added by several goroutines at once while the table splits under
 // them, and each key is admitted exactly once.
 func TestEachKeyOnceWhileTheTableGrows(t *testing.T) {
