@@ -106,7 +106,7 @@ func TestConnectionsBeyondTheMostAreTurnedAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	var problem httpapi.Problem
-	if err := json.Unmarshal([]byte(read(t, res)), &problem); err != nil || res.StatusCode != 503 || problem.Status != 503 || !res.Close {
+	if err := json.Unmarshal([]byte(read(t, res)), &problem); err != nil || res.StatusCode != http.StatusServiceUnavailable || problem.Status != http.StatusServiceUnavailable || !res.Close {
 		t.Errorf("the second connection got %v %+v, %v; want 503 and an end", res, problem, err)
 	}
 	if rest, err := io.ReadAll(second); err != nil || len(rest) != 0 {

@@ -99,8 +99,9 @@ func (c *conn) exec() {
 	c.pending.open = false // but the queue is still held
 	c.out.array(p.count)
 	parser := parser{maxCommand: math.MaxInt32, maxArgs: mostArgs} // one that takes what it has taken before
-	for size := 0; len(p.queue) > 0 && !c.closing; p.queue = p.queue[size:] {
-		c.args, size, _, _ = parser.next(p.queue, c.args[:0])
+	for len(p.queue) > 0 && !c.closing {
+		args, size, _, _ := parser.next(p.queue, c.args[:0])
+		c.args, p.queue = args, p.queue[size:]
 		c.dispatch()
 		c.flushLong()
 	}

@@ -17,5 +17,6 @@
 // # Time
 //
 // The store's clock is the wall clock of when it was made plus what the monotonic clock has counted since: it does not
-// step. See [Options.ClockResolution] for a faster one.
+// step. See [Options.ClockResolution] for a faster one. Those who give times of their own to limiters on one store should give
+// them from one clock: a key that is new at a time before that of a forgotten one may be denied until then.
 package memory

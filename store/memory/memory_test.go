@@ -218,7 +218,7 @@ func TestForgettingSurvivesTimeThatStepsBack(t *testing.T) {
 				t.Fatal("a was not forgotten")
 			}
 			do(t, b, "b", algorithm.Op{Kind: algorithm.Reset}, 20*second)
-			if v := do(t, b, "a", algorithm.Op{Cost: 1}, 10*second); v.Granted == 1 && text == "1/1s" {
+			if v := do(t, b, "a", algorithm.Op{Cost: 1}, 10*second); v.Granted == 1 {
 				t.Error("time that steps back made a key new")
 			}
 		})

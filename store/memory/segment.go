@@ -39,7 +39,7 @@ type segment struct {
 	depth    uint8        // how many leading bits of hi its keys have in common
 	replaced atomic.Bool  // no longer part of the table
 	next     atomic.Int64 // no live word is earlier than this, in units: nothing to reclaim before
-	swept    int64        // the latest time at which a key was forgotten, in units
+	swept    int64        // the latest word that was forgotten: what a key that is not here may have had
 }
 
 func newSegment(depth uint8, swept int64) *segment {
@@ -100,12 +100,10 @@ func (g *segment) sweep(now int64) (freed int) {
 		case word == free:
 		case word <= now && s.word.CompareAndSwap(word, free):
 			freed++
+			g.swept = max(g.swept, word)
 		default:
 			next = min(next, max(word, now))
 		}
-	}
-	if freed > 0 {
-		g.swept = max(g.swept, now)
 	}
 	g.lower(next)
 	return freed

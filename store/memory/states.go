@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
@@ -17,6 +18,8 @@ const (
 	// sweptWithAdd is how many entries are looked at when one is added, so that what is forgotten keeps up with
 	// what is added.
 	sweptWithAdd = 4
+	// sweptFrom is how many entries a shard has before any are looked at.
+	sweptFrom = 256
 	// sweptWhenFull is how many of a shard are looked at when the store is full.
 	sweptWhenFull = 256
 )
@@ -33,7 +36,7 @@ type stateShard struct {
 	index   map[fingerprint]*entry
 	entries []*entry
 	cursor  int          // of the entry that is looked at next
-	swept   int64        // the latest time at which a key was forgotten
+	swept   int64        // the latest expiry that was forgotten: what a key that is not here may have had
 	next    atomic.Int64 // no entry is fresh before this: nothing to reclaim
 	soonest int64        // the same for the entries that the cursor has passed
 	_       [64]byte
@@ -101,7 +104,7 @@ func (h *stateShard) sweep(most int, now int64) (freed int) {
 			h.soonest = min(h.soonest, e.expires)
 			h.cursor++
 		} else {
-			h.swept = max(h.swept, now)
+			h.swept = max(h.swept, e.expires)
 			h.remove(e)
 			freed++
 		}
@@ -114,10 +117,13 @@ func (t *stateTable) reclaim(now int64) (freed int, next int64) {
 	next = math.MaxInt64
 	for range stateShards {
 		h := &t.shards[t.cursor.Add(1)%stateShards]
-		if h.next.Load() <= now && freed == 0 {
+		if h.next.Load() <= now {
 			h.mu.Lock()
-			freed += h.sweep(sweptWhenFull, now)
+			freed = h.sweep(sweptWhenFull, now)
 			h.mu.Unlock()
+			if freed > 0 { // the next call goes on from here
+				break
+			}
 		}
 		next = min(next, h.next.Load())
 	}
@@ -179,15 +185,20 @@ func (b *stateBinding) do(fp fingerprint, op algorithm.Op, given, now int64, may
 		}
 		return r.Verdict(), kept
 	}
+	if now < h.swept { // time stepped back: its state may be one that was forgotten, and all of it used until then
+		wait := time.Duration(h.swept - now)
+		return algorithm.Verdict{Granted: -1, Wait: wait, Reset: wait}, kept
+	}
 	if !mayAdd {
 		return algorithm.Verdict{}, missing
 	}
-	b.store.forget(h.sweep(sweptWithAdd, now))
+	if len(h.entries) >= sweptFrom {
+		b.store.forget(h.sweep(sweptWithAdd, now))
+	}
 	e = h.add(fp)
-	// Time that steps back does not make a key new that was forgotten later than that.
-	state, r := b.program.Apply(e.state, op, max(now, h.swept))
+	state, r := b.program.Apply(e.state, op, now)
 	e.state = state
-	b.settle(h, e, max(now, h.swept), r)
+	b.settle(h, e, now, r)
 	return r.Verdict(), added
 }
 

@@ -53,8 +53,8 @@ const (
 )
 
 // update carries out a change under the lock of the key's segment: for all that is not a plain swap of a word.
-// A key that is not in the table stands at the time up to which keys were forgotten, so that time that steps back
-// does not make a key new that was not.
+// A key that is not in the table stands at the latest word that was forgotten, so that time that steps back does not
+// make a key new that was not.
 func (t *table) update(fp fingerprint, now int64, mayAdd bool, step change) outcome {
 	for {
 		if o, done := t.updateIn(t.segment(fp), fp, now, mayAdd, step); done {
@@ -192,12 +192,15 @@ func (t *table) reclaim(now int64) (freed int, next int64) {
 	segments := t.dir.Load().segments
 	for range min(mostVisited, len(segments)) {
 		g := segments[t.cursor.Add(1)%uint64(len(segments))].Load()
-		if g.next.Load() <= units && freed == 0 {
+		if g.next.Load() <= units {
 			g.mu.Lock()
 			if !g.replaced.Load() {
-				freed += g.sweep(units)
+				freed = g.sweep(units)
 			}
 			g.mu.Unlock()
+			if freed > 0 { // the next call goes on from here
+				break
+			}
 		}
 		next = min(next, g.next.Load())
 	}
