@@ -3,6 +3,7 @@ package resp
 import (
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -34,7 +35,7 @@ func TestRepliesThatNobodyReadsAreBounded(t *testing.T) {
 		if _, err := io.ReadFull(short, make([]byte, len("+PONG\r\n"))); err != nil {
 			t.Errorf("short replies are not given any more: %v", err)
 		}
-		for _, c := range append(deaf[:len(deaf):len(deaf)], short) { //nolint:makezero // deaf is full
+		for _, c := range append(slices.Clip(deaf), short) { //nolint:makezero // deaf is full
 			_ = c.Close()
 		}
 		synctest.Wait()
