@@ -7,24 +7,24 @@ import (
 	"math/bits"
 )
 
-// A fingerprint stands for a key, or for a key under a limit: 128 bits that depend on secrets of the store. Among 10^9
-// keys the chance that any two meet is about 2^59/2^128, or 10^-21.
+// A fingerprint stands for a key, or for a key under a limit: 127 bits that depend on secrets of the store. Among 10^9
+// keys the chance that any two meet is about 2^59/2^127, or 10^-21.
 type fingerprint struct{ hi, lo uint64 }
 
-// with combines the fingerprints of a key and of its limit.
+// with combines the fingerprints of a key and of its limit. lo is never 0, which marks an empty slot.
 func (f fingerprint) with(pad fingerprint) fingerprint {
-	return fingerprint{f.hi ^ pad.hi, f.lo ^ pad.lo}
+	return fingerprint{f.hi ^ pad.hi, (f.lo ^ pad.lo) | 1}
 }
 
 // A hasher makes fingerprints. Half of one is hash/maphash. The other half multiplies the key's words, masked with
 // secrets, in pairs: it need only be independent of the first, and of the secrets nothing is ever shown.
 type hasher struct {
-	seed, long maphash.Seed
-	masks      [6]uint64
+	seed  maphash.Seed
+	masks [6]uint64
 }
 
 func newHasher() hasher {
-	h := hasher{seed: maphash.MakeSeed(), long: maphash.MakeSeed()}
+	h := hasher{seed: maphash.MakeSeed()}
 	var secret [8 * len(h.masks)]byte
 	rand.Read(secret[:]) // never fails
 	for i := range h.masks {
@@ -37,12 +37,12 @@ func (h *hasher) hash(key string) fingerprint {
 	return fingerprint{hi: maphash.String(h.seed, key), lo: h.second(key)}
 }
 
-// second hashes keys of 8 to 32 bytes, which most are, without a loop: its words overlap where the length is not a
-// multiple of theirs, and the length is hashed too.
+// second has no loop for keys of 8 to 32 bytes, which most are: its words overlap where the length is not a multiple of
+// theirs, and the length is hashed too.
 func (h *hasher) second(key string) uint64 {
 	n := len(key)
 	if n < 8 || n > 32 {
-		return maphash.String(h.long, key)
+		return h.secondOfAny(key)
 	}
 	b := []byte(key) // not a copy: it is only read, and does not leave
 	first, last := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[n-8:])
@@ -52,6 +52,17 @@ func (h *hasher) second(key string) uint64 {
 		sum ^= multiply(first^h.masks[2], last^h.masks[3])
 	}
 	return multiply(sum^h.masks[4], uint64(n)^h.masks[5])
+}
+
+// secondOfAny takes 16 bytes at a time, the last of them filled up with zeros.
+func (h *hasher) secondOfAny(key string) (sum uint64) {
+	for rest := key; len(rest) > 0; rest = rest[min(16, len(rest)):] {
+		var b [16]byte
+		copy(b[:], rest)
+		first, last := binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])
+		sum = multiply(sum^first^h.masks[0], last^h.masks[1]) ^ multiply(sum^first^h.masks[2], last^h.masks[3])
+	}
+	return multiply(sum^h.masks[4], uint64(len(key))^h.masks[5])
 }
 
 func multiply(a, b uint64) uint64 {

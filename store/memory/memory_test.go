@@ -207,6 +207,78 @@ func TestOverflowShare(t *testing.T) {
 	}
 }
 
+// TestOverflowShareIsOneBudget: bindings of one limit share it, and a key that is added later starts with its debt.
+func TestOverflowShareIsOneBudget(t *testing.T) {
+	for _, text := range []string{"5/1h", "quota-reset 5/1h"} {
+		t.Run(text, func(t *testing.T) {
+			s := memory.New(memory.Options{MaxKeys: 1, Overflow: memory.Share})
+			take1(t, bind(t, s, text), "first", 0)
+			admitted := int64(0)
+			for range 4 {
+				admitted += max(0, do(t, bind(t, s, text), "k", algorithm.Op{Cost: 5}, 0).Granted)
+			}
+			do(t, bind(t, s, text), "first", algorithm.Op{Kind: algorithm.Reset}, 0)
+			admitted += max(0, do(t, bind(t, s, text), "k", algorithm.Op{Cost: 5}, 0).Granted)
+			if admitted != 5 {
+				t.Errorf("one new key was admitted %d units at one instant, want 5", admitted)
+			}
+		})
+	}
+}
+
+// TestLargeStatesCountAsKeys: MaxKeys bounds the memory of states of many words too.
+func TestLargeStatesCountAsKeys(t *testing.T) {
+	s := memory.New(memory.Options{MaxKeys: 1000})
+	b := bind(t, s, "sliding-buckets 10/1h cells=3600")
+	for i := range 1000 {
+		take1(t, b, fmt.Sprint(i), second)
+	}
+	if n := s.Stats().Keys; n < 2 || n > 3 {
+		t.Errorf("%d states of 3602 words each are held, want 2 or 3", n)
+	}
+	if !take1(t, b, "one more", 3*3600*second) {
+		t.Error("a new key is denied though all others are fresh")
+	}
+}
+
+// TestPeekAtFullStoreLooksForRoom: a peek at a new key says what a take would find.
+func TestPeekAtFullStoreLooksForRoom(t *testing.T) {
+	for _, text := range []string{"5/1s", "fixed-window 5/1s"} {
+		t.Run(text, func(t *testing.T) {
+			s := memory.New(memory.Options{MaxKeys: 10})
+			b := bind(t, s, text)
+			for i := range 10 {
+				take1(t, b, fmt.Sprint(i), 0)
+			}
+			if got := do(t, b, "new", algorithm.Op{}, 3600*second).Remaining; got != 5 {
+				t.Errorf("%d remaining for a new key, want 5", got)
+			}
+		})
+	}
+}
+
+// TestGivenTimesOfOthersBlockNobody: a key that is used and forgotten at a later time does not take others with it.
+func TestGivenTimesOfOthersBlockNobody(t *testing.T) {
+	const year = 365 * 24 * 3600 * second
+	for _, text := range []string{"10/1m", "fixed-window 10/1m"} {
+		t.Run(text, func(t *testing.T) {
+			s := memory.New(memory.Options{})
+			b := bind(t, s, text)
+			for i := range 2000 {
+				take1(t, b, fmt.Sprint("now", i), 60*second)
+			}
+			for i := range 30_000 {
+				take1(t, b, fmt.Sprint("ahead", i), year)
+			}
+			for i := range 1000 {
+				if v := do(t, b, fmt.Sprint("new", i), algorithm.Op{Cost: 1}, 120*second); v.Granted != 1 {
+					t.Fatalf("key %d is denied: %+v", i, v)
+				}
+			}
+		})
+	}
+}
+
 // TestForgettingSurvivesTimeThatStepsBack: a key that was forgotten is not new again at an earlier time.
 func TestForgettingSurvivesTimeThatStepsBack(t *testing.T) {
 	for _, text := range []string{"1/1s", "quota-reset 1/1s"} {

@@ -15,6 +15,8 @@ import (
 const (
 	stateShards = 64 // a power of two
 	shortState  = 3  // words of a state that are kept in the entry
+	// wordsPerKey is how many words of a state count as another key.
+	wordsPerKey = 8
 	// sweptWithAdd is how many entries are looked at when one is added, so that what is forgotten keeps up with
 	// what is added.
 	sweptWithAdd = 4
@@ -35,10 +37,11 @@ type stateShard struct {
 	mu      sync.Mutex
 	index   map[fingerprint]*entry
 	entries []*entry
-	cursor  int          // of the entry that is looked at next
-	swept   int64        // the latest expiry that was forgotten: what a key that is not here may have had
-	next    atomic.Int64 // no entry is fresh before this: nothing to reclaim
-	soonest int64        // the same for the entries that the cursor has passed
+	cursor  int           // of the entry that is looked at next
+	swept   int64         // the latest expiry that was forgotten: what a key that is not here may have had
+	next    atomic.Int64  // no entry is fresh before this: nothing to reclaim
+	soonest int64         // the same for the entries that the cursor has passed
+	extra   *atomic.Int64 // of the store
 	_       [64]byte
 }
 
@@ -47,6 +50,7 @@ type entry struct {
 	at      int     // in entries
 	state   []int64 // may be short
 	expires int64   // the time from which the state can't be told from that of a new key
+	extra   int     // what the state counts beyond the key
 	short   [shortState]int64
 }
 
@@ -54,6 +58,7 @@ func newStateTable(s *Store) *stateTable {
 	t := &stateTable{store: s}
 	for i := range t.shards {
 		t.shards[i].index = map[fingerprint]*entry{}
+		t.shards[i].extra = &s.extra
 		t.shards[i].swept = math.MinInt64
 		t.shards[i].soonest = math.MaxInt64
 		t.shards[i].next.Store(math.MaxInt64)
@@ -79,6 +84,7 @@ func (h *stateShard) remove(e *entry) {
 	h.entries[last] = nil
 	h.entries = h.entries[:last]
 	delete(h.index, e.fp)
+	h.extra.Add(-int64(e.extra))
 }
 
 // expire sets when the entry can be forgotten.
@@ -137,26 +143,26 @@ type stateBinding struct {
 	table   *stateTable
 	program *algorithm.Program
 	pad     fingerprint
-
-	mu       sync.Mutex
-	overflow []int64 // the state that keys without an entry share
 }
 
 // Do implements [store.Binding].
 func (b *stateBinding) Do(_ context.Context, key string, op algorithm.Op, given int64) (algorithm.Verdict, error) {
 	fp := b.store.hasher.hash(key).with(b.pad)
 	now := b.store.now(given)
-	v, added := b.do(fp, op, given, now, false)
-	if added != missing {
+	v, did := b.do(fp, op, given, now, false)
+	switch {
+	case did == absent && op.Kind == algorithm.Take && op.Cost == 0 && b.store.full(now):
+		return b.doOverflow(op, now, math.MaxInt64), nil
+	case did != missing:
 		return v, nil
 	}
 	reserved, next := b.store.reserve(now)
-	v, added = b.do(fp, op, given, now, reserved)
+	v, did = b.do(fp, op, given, now, reserved)
 	switch {
-	case added == missing:
+	case did == missing:
 		b.store.overflowed.Add(1)
 		return b.doOverflow(op, now, next), nil
-	case added == kept && reserved:
+	case did != added && reserved:
 		b.store.keys.Add(-1)
 	}
 	return v, nil
@@ -180,10 +186,7 @@ func (b *stateBinding) do(fp fingerprint, op algorithm.Op, given, now int64, may
 	}
 	if !b.writes(op) {
 		_, r := b.program.Apply(nil, op, now)
-		if op.Kind == algorithm.Take && op.Cost == 0 && b.store.full() {
-			return b.doOverflow(op, now, math.MaxInt64), kept
-		}
-		return r.Verdict(), kept
+		return r.Verdict(), absent
 	}
 	if now < h.swept { // time stepped back: its state may be one that was forgotten, and all of it used until then
 		wait := time.Duration(h.swept - now)
@@ -196,6 +199,11 @@ func (b *stateBinding) do(fp fingerprint, op algorithm.Op, given, now int64, may
 		b.store.forget(h.sweep(sweptWithAdd, now))
 	}
 	e = h.add(fp)
+	if o := b.store.sharedOf(b.pad, false); o != nil {
+		o.mu.Lock()
+		e.state = append(e.state, o.state...)
+		o.mu.Unlock()
+	}
 	state, r := b.program.Apply(e.state, op, now)
 	e.state = state
 	b.settle(h, e, now, r)
@@ -217,18 +225,23 @@ func (b *stateBinding) settle(h *stateShard, e *entry, now int64, r algorithm.Re
 		b.store.keys.Add(-1)
 		return
 	}
+	if more := len(e.state)/wordsPerKey - e.extra; more != 0 {
+		e.extra += more
+		h.extra.Add(int64(more))
+	}
 	h.expire(e, now+int64(r.ResetAfter))
 }
 
 // doOverflow decides for a key that finds the store full.
 func (b *stateBinding) doOverflow(op algorithm.Op, now, next int64) algorithm.Verdict {
-	if b.store.overflow == Deny {
+	o := b.store.sharedOf(b.pad, true)
+	if o == nil {
 		return denyFull(op, now, next)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	var r algorithm.Result
-	b.overflow, r = b.program.Apply(b.overflow, op, now)
+	o.state, r = b.program.Apply(o.state, op, now)
 	return r.Verdict()
 }
 

@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"math"
-	"sync/atomic"
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
@@ -19,9 +18,6 @@ type wordBinding struct {
 	program *algorithm.Program
 
 	capacity int64
-
-	_        [64]byte     // what is above is read at each decision; what is below is written
-	overflow atomic.Int64 // the word that keys without a slot share
 }
 
 // Do implements [store.Binding].
@@ -72,11 +68,12 @@ func (b *wordBinding) take(s *slot, cost, now int64, ownClock bool) (algorithm.V
 // update carries out an operation on a key that has no slot, or that is not a Take. It returns the time at which
 // it did.
 func (b *wordBinding) update(fp fingerprint, op algorithm.Op, now int64, ownClock bool) (v algorithm.Verdict, at int64) {
+	start := int64(math.MinInt64) // of a key that is added, if the new keys of a full store share a budget
 	step := func(word int64) (next int64) {
 		if ownClock { // under the lock, so that no key was forgotten at a later time than this
 			now, _ = b.word.Units(b.store.clock.now())
 		}
-		if next, v = b.word.Apply(word, op, now); op.Kind == algorithm.Reset {
+		if next, v = b.word.Apply(max(word, start), op, now); op.Kind == algorithm.Reset {
 			next = free
 		}
 		return next
@@ -85,12 +82,17 @@ func (b *wordBinding) update(fp fingerprint, op algorithm.Op, now int64, ownCloc
 	case kept:
 		return v, now
 	case absent:
-		if op.Kind == algorithm.Take && op.Cost == 0 && b.store.full() {
+		if op.Kind == algorithm.Take && op.Cost == 0 && b.store.full(b.word.Time(now)) {
 			return b.doOverflow(op, now, math.MaxInt64), now
 		}
 		return v, now
 	}
 	reserved, next := b.store.reserve(b.word.Time(now))
+	if o := b.store.sharedOf(b.pad, false); o != nil && reserved {
+		o.mu.Lock()
+		start = o.word
+		o.mu.Unlock()
+	}
 	switch b.table.update(fp, now, reserved, step) {
 	case kept, absent:
 		if reserved {
@@ -104,17 +106,15 @@ func (b *wordBinding) update(fp fingerprint, op algorithm.Op, now int64, ownCloc
 }
 
 // doOverflow decides for a key that finds the store full.
-func (b *wordBinding) doOverflow(op algorithm.Op, now, next int64) algorithm.Verdict {
-	if b.store.overflow == Deny {
+func (b *wordBinding) doOverflow(op algorithm.Op, now, next int64) (v algorithm.Verdict) {
+	o := b.store.sharedOf(b.pad, true)
+	if o == nil {
 		return denyFull(op, b.word.Time(now), next)
 	}
-	for {
-		word := b.overflow.Load()
-		next, v := b.word.Apply(word, op, now)
-		if next == word || b.overflow.CompareAndSwap(word, next) {
-			return v
-		}
-	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.word, v = b.word.Apply(o.word, op, now)
+	return v
 }
 
 // Now implements [store.Clock].
