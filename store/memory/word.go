@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
@@ -18,18 +19,34 @@ type wordBinding struct {
 	program *algorithm.Program
 
 	capacity int64
+
+	_         [64]byte // what is above is never written
+	contended atomic.Bool
+	_         [63]byte
 }
 
 // Do implements [store.Binding].
 //
 // It looks for the slot before it reads the clock: a processor does not begin what comes after a clock reading before that
-// is done, and the wait for a slot's memory would be added to it.
+// is done, and the wait for a slot's memory would be added to it. Where several cores fight for a slot, it reads the clock
+// first: in the time that takes, the slot would move to another core once more.
 func (b *wordBinding) Do(_ context.Context, key string, op algorithm.Op, given int64) (algorithm.Verdict, error) {
 	fp := b.store.hasher.hash(key).with(b.pad)
-	s, found := b.table.segment(fp).probe(fp)
+	var s *slot
+	var found bool
+	contended := b.contended.Load()
+	if !contended {
+		s, found = b.table.segment(fp).probe(fp)
+	}
 	now, ok := b.word.Units(b.store.now(given))
 	if !ok {
 		return algorithm.Verdict{}, store.ErrTime
+	}
+	if contended {
+		s, found = b.table.segment(fp).probe(fp)
+		if now%calm == 0 {
+			b.contended.Store(false)
+		}
 	}
 	if found && op.Kind == algorithm.Take {
 		if v, ok := b.take(s, op.Cost, now, given == store.OwnClock); ok {
@@ -39,6 +56,9 @@ func (b *wordBinding) Do(_ context.Context, key string, op algorithm.Op, given i
 	v, _ := b.update(fp, op, now, given == store.OwnClock)
 	return v, nil
 }
+
+// calm is after about how many requests a limit on which a swap failed is tried as one on which none does.
+const calm = 1021
 
 // stale is how long before its swap a request may have read the clock, and be worth a second look: in that time
 // another may have written a word from a later clock.
@@ -54,6 +74,9 @@ func (b *wordBinding) take(s *slot, cost, now int64, ownClock bool) (algorithm.V
 		}
 		next, allowed := b.word.Take(word, cost, now)
 		if next != word && !s.word.CompareAndSwap(word, next) {
+			if !b.contended.Load() {
+				b.contended.Store(true)
+			}
 			continue
 		}
 		v := b.word.Verdict(word, next, cost, now, allowed)
