@@ -5,13 +5,18 @@ import (
 	"go/doc"
 	"go/parser"
 	"go/token"
+	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
 // The packages that programs import to limit anything.
 var library = []string{".", "algorithm", "algorithm/bounds", "store", "store/memory"}
+
+// The packages that the weir program is made of. Their entry points belong together, and are used in examples of the package.
+var parts = []string{"replay", "server", "server/limiters", "server/resp", "server/httpapi"}
 
 func TestEveryEntryPointHasAnExample(t *testing.T) {
 	for _, dir := range library {
@@ -43,6 +48,37 @@ func TestEveryEntryPointHasAnExample(t *testing.T) {
 		}
 		if found == 0 {
 			t.Errorf("%s: no entry points", dir)
+		}
+	}
+}
+
+func TestEveryEntryPointIsUsedInAnExample(t *testing.T) {
+	for _, dir := range parts {
+		p := read(t, dir)
+		files, err := filepath.Glob(filepath.Join(dir, "example*_test.go"))
+		if err != nil || len(files) == 0 {
+			t.Errorf("%s: no examples, %v", dir, err)
+		}
+		var examples strings.Builder
+		for _, name := range files {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			examples.Write(text)
+		}
+		check := func(name string) {
+			if !strings.Contains(examples.String(), "."+name+"(") {
+				t.Errorf("%s: %s is used in no example", dir, name)
+			}
+		}
+		for _, f := range p.Funcs {
+			check(f.Name)
+		}
+		for _, typ := range p.Types {
+			for _, f := range append(typ.Funcs, typ.Methods...) {
+				check(f.Name)
+			}
 		}
 	}
 }

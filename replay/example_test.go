@@ -53,9 +53,30 @@ func ExampleOpen() {
 func ExampleParseKey() {
 	key, err := replay.ParseKey("ip, path")
 	fmt.Println(key, err)
+	fmt.Println(key.String() == "ip,path", len(replay.Fields()))
+	fmt.Println(key.UnmarshalText([]byte("user")), key)
 	_, err = replay.ParseKey("colour")
 	fmt.Println(err)
 	// Output:
 	// ip,path <nil>
+	// true 6
+	// <nil> user
 	// replay: key is "colour"; accepted: one or more of ip, user, method, path, host, user-agent, each once, with commas between
+}
+
+func ExampleReport() {
+	access := replay.Log{Name: "access.log", Reader: strings.NewReader(
+		"192.0.2.1 - - [17/May/2015:10:05:03 +0000] \"GET /a HTTP/1.1\" 200 5\n")}
+	report, err := replay.Run(context.Background(), []replay.Log{access}, replay.Options{
+		Limits: []weir.Limit{weir.MustParseLimit("2/1m")}, Window: replay.DefaultWindow,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	var text, programs strings.Builder
+	fmt.Println(report.WriteText(&text), report.WriteJSON(&programs))
+	fmt.Println(strings.Contains(text.String(), "1 request of 1 client"), strings.Contains(programs.String(), `"requests": 1`))
+	// Output:
+	// <nil> <nil>
+	// true true
 }

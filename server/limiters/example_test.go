@@ -1,0 +1,33 @@
+package limiters_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/server/limiters"
+	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/memory"
+)
+
+func Example() {
+	ctx, set := context.Background(), limiters.New(memory.New(memory.Options{}))
+
+	limiter, err := set.Get([]byte("2/1h"))
+	if err != nil {
+		panic(err)
+	}
+	again, err := set.Get([]byte("2/60m")) // another spelling of the same limit
+	fmt.Println(limiter == again, err)
+
+	throttle, err := set.Throttle(16, 30, time.Minute) // the state is under the key alone
+	if err != nil {
+		panic(err)
+	}
+	v, err := throttle.Do(ctx, "user:42", algorithm.Op{Cost: 1}, store.OwnClock)
+	fmt.Println(v.Granted, v.Remaining, err)
+	// Output:
+	// true <nil>
+	// 1 15 <nil>
+}
