@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
-	"github.com/weirlimit/weir/store"
 )
 
 const (
@@ -148,8 +147,11 @@ type stateBinding struct {
 // Do implements [store.Binding].
 func (b *stateBinding) Do(_ context.Context, key string, op algorithm.Op, given int64) (algorithm.Verdict, error) {
 	fp := b.store.hasher.hash(key).with(b.pad)
+	v, did := b.do(fp, op, given, false)
+	if did == kept {
+		return v, nil
+	}
 	now := b.store.now(given)
-	v, did := b.do(fp, op, given, now, false)
 	switch {
 	case did == absent && op.Kind == algorithm.Take && op.Cost == 0 && b.store.full(now):
 		return b.doOverflow(op, now, math.MaxInt64), nil
@@ -157,7 +159,7 @@ func (b *stateBinding) Do(_ context.Context, key string, op algorithm.Op, given 
 		return v, nil
 	}
 	reserved, next := b.store.reserve(now)
-	v, did = b.do(fp, op, given, now, reserved)
+	v, did = b.do(fp, op, given, reserved)
 	switch {
 	case did == missing:
 		b.store.overflowed.Add(1)
@@ -170,13 +172,11 @@ func (b *stateBinding) Do(_ context.Context, key string, op algorithm.Op, given 
 
 // do carries out an operation under the lock of the key's shard. A key that is not in the table is added only if
 // mayAdd.
-func (b *stateBinding) do(fp fingerprint, op algorithm.Op, given, now int64, mayAdd bool) (algorithm.Verdict, outcome) {
+func (b *stateBinding) do(fp fingerprint, op algorithm.Op, given int64, mayAdd bool) (algorithm.Verdict, outcome) {
 	h := b.table.shard(fp)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if given == store.OwnClock { // under the lock, so that no key was forgotten at a later time than this
-		now = b.store.clock.now()
-	}
+	now := b.store.now(given) // under the lock, so that no key was forgotten at a later time than this
 	e := h.index[fp]
 	if e != nil {
 		var r algorithm.Result
