@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every test, after installing what the tests run against: a C compiler for the race detector, Redis' server and
-# clients, python3-redis, and Node with its redis client. It needs Go, and, where one of these is missing, Debian's
+# clients, curl, python3-redis, and Node with its redis client. It needs Go, and, where one of these is missing, Debian's
 # apt-get and root.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -12,6 +12,7 @@ need() { # need COMMAND PACKAGE...
 need cc gcc libc6-dev
 need redis-server redis-server
 need redis-cli redis-tools
+need curl curl
 need node nodejs
 need npm npm
 /usr/bin/python3 -c 'import redis' 2>/dev/null || packages+=(python3 python3-redis)
