@@ -16,6 +16,7 @@ var arrows = map[string][]string{
 	"algorithm/bounds": {"algorithm"},
 	"store":            {"algorithm"},
 	"store/memory":     {"algorithm", "store"},
+	"store/swap":       {"algorithm", "store"},
 	"":                 {"algorithm", "store", "store/memory"},
 	"replay":           {"", "store/memory"},
 	"server/limiters":  {"", "algorithm", "store"},

@@ -3,9 +3,7 @@ package weir
 import (
 	"context"
 	"sync"
-	"time"
 
-	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -16,10 +14,8 @@ type Reservation struct {
 	Decision
 
 	limiter *Limiter
-	key     string
-	place
-	at   int64     // the time of the Take by the store's clock, or store.OwnClock if the store does not tell
-	made time.Time // the same by this process's
+	taken   store.Taken
+	place   place
 
 	mu        sync.Mutex
 	cancelled bool
@@ -30,11 +26,11 @@ func (l *Limiter) Reserve(ctx context.Context, key string, cost int64) (*Reserva
 	if err := check(ctx, cost); err != nil {
 		return nil, err
 	}
-	d, p, at, err := l.takePlace(ctx, key, cost)
+	d, p, t, err := l.takePlace(ctx, key, cost)
 	if err != nil {
 		return nil, err
 	}
-	return &Reservation{Decision: d, limiter: l, key: key, place: p, at: at, made: time.Now()}, nil
+	return &Reservation{Decision: d, limiter: l, taken: t, place: p}, nil
 }
 
 // Cancel gives back what was reserved, once; after it has succeeded, further calls do nothing. It gives back what the
@@ -44,7 +40,7 @@ func (l *Limiter) Reserve(ctx context.Context, key string, cost int64) (*Reserva
 func (r *Reservation) Cancel(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.cancelled || !r.Allowed || r.cost == 0 {
+	if r.cancelled || !r.Allowed || r.place.cost == 0 {
 		return nil
 	}
 	err := r.giveBack(context.WithoutCancel(ctx))
@@ -58,21 +54,9 @@ func (r *Reservation) giveBack(ctx context.Context) error {
 		if r.Delay == 0 {
 			return nil // it was let go at once
 		}
-		return l.handOn(ctx, r.key, r.place)
+		return l.handOn(ctx, r.taken.Key, r.place)
 	}
-	now, elapsed := l.time(), time.Since(r.made)
-	if r.at != store.OwnClock {
-		elapsed = time.Duration(now - r.at)
-	}
-	back := l.limit.Outstanding(r.cost, r.Decision, elapsed)
-	if back == 0 {
-		return nil
-	}
-	op := algorithm.Op{Kind: algorithm.Cancel, Cost: back, End: r.end}
-	if elapsed == 0 || r.end == 0 {
-		op.Kind = algorithm.Refund // nothing has come back in no time
-	}
-	_, err := l.binding.Do(ctx, r.key, op, now)
-	l.lines.stir(r.key)
+	_, err := r.taken.GiveBack(ctx, l.time())
+	l.lines.stir(r.taken.Key)
 	return err
 }

@@ -19,18 +19,18 @@ type turn struct {
 type place struct {
 	start time.Time
 	cost  int64
-	end   int64 // the time at which the key is fresh, after this, by the store's clock; 0 if the store does not tell
+	end   int64 // the time at which the key is fresh, after this, by the store's clock
+	timed bool  // whether the store tells that
 }
 
-// takePlace is Take that notes where in time the units are.
-func (l *Limiter) takePlace(ctx context.Context, key string, cost int64) (d Decision, p place, at int64, err error) {
-	at, asked := l.time(), time.Now()
-	d, err = l.decision(l.binding.Do(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, at))
-	p = place{start: asked.Add(d.Delay), cost: cost}
-	if at != store.OwnClock {
-		p.end = at + int64(d.ResetAfter)
-	}
-	return d, p, at, err
+// takePlace is Take that can be undone, and that notes where in time the units are.
+func (l *Limiter) takePlace(ctx context.Context, key string, cost int64) (Decision, place, store.Taken, error) {
+	asked := time.Now()
+	t, err := store.Part{Binding: l.binding, Limit: l.limit, Key: key, Cost: cost}.Take(ctx, l.time())
+	d, err := l.decision(t.Verdict, err)
+	p := place{start: asked.Add(d.Delay), cost: cost}
+	p.end, p.timed = t.End()
+	return d, p, t, err
 }
 
 // takeTurn is Take that notes the turn of a request that is admitted with a delay. A turn that would come too
@@ -73,7 +73,7 @@ func (l *Limiter) giveUp(ctx context.Context, key string, t *turn, why error) er
 // handOn gives a place, if its time has not come, to those who wait behind it. The last of them leaves a place at the
 // end, which goes back to the store if nobody else has one behind it.
 func (l *Limiter) handOn(ctx context.Context, key string, p place) error {
-	if p = l.lines.moveUp(key, p); p.end == 0 || !time.Now().Before(p.start) {
+	if p = l.lines.moveUp(key, p); !p.timed || !time.Now().Before(p.start) {
 		return nil
 	}
 	_, err := l.binding.Do(ctx, key, algorithm.Op{Kind: algorithm.Cancel, Cost: p.cost, End: p.end}, l.time())

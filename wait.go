@@ -92,14 +92,14 @@ func (l *Limiter) hopeless(ctx context.Context, key string, w *waiter) error {
 		for {
 			var r algorithm.Result
 			state, r = program.Apply(state, algorithm.Op{Cost: cost}, now)
-			wait := time.Duration(now-start) + r.RetryAfter
+			wait := time.Duration(now-start)*program.Tick() + r.RetryAfter
 			if tooLate(ctx, wait) || own && tooLate(ctx, wait+r.Delay) {
 				return late(key, wait+r.Delay)
 			}
 			if r.Allowed {
 				break
 			}
-			now += int64(r.RetryAfter)
+			now += int64(r.RetryAfter / program.Tick())
 		}
 	}
 	return nil

@@ -49,6 +49,9 @@ const Never = algorithm.Never
 // ErrTime is the error for a time that is too far from 1970: every limit reaches from 1947 to 2074, most from 1866.
 var ErrTime = store.ErrTime
 
+// ErrClientTime is the error for a time that the caller says (WithClock, TakeAt) to a store that decides by its engine's clock.
+var ErrClientTime = store.ErrClientTime
+
 // ParseLimit reads the limit text:
 //
 //	[algorithm] count/period [burst=n] [queue=n] [cells=n] [strict]
@@ -76,6 +79,8 @@ func (e *CostError) Error() string {
 type Limiter struct {
 	limit    Limit
 	capacity int64
+	store    store.Store
+	name     string
 	binding  store.Binding
 	now      func() time.Time // nil: the store's own clock
 	lines    lines
@@ -113,7 +118,12 @@ func New(limit Limit, opts ...Option) (*Limiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Limiter{limit: limit.Canonical(), capacity: limit.Capacity(), binding: binding, now: o.now}, nil
+	if keeper, ok := o.store.(store.Timekeeper); ok && o.now != nil && !keeper.TrustsClientTime() {
+		return nil, fmt.Errorf("weir: WithClock: %w", ErrClientTime)
+	}
+	return &Limiter{
+		limit: limit.Canonical(), capacity: limit.Capacity(), store: o.store, name: o.name, binding: binding, now: o.now,
+	}, nil
 }
 
 // Limit returns the limit, in canonical form.

@@ -179,3 +179,28 @@ func ExampleLimit_Outstanding() {
 	fmt.Println(limit.Outstanding(4, taken, 500*time.Millisecond), limit.Outstanding(4, taken, 1500*time.Millisecond))
 	// Output: 4 2
 }
+
+func ExampleCompileShared() {
+	// A unit of 10/1s is a tenth of a second of debt, under any other limit too.
+	tens, err := algorithm.CompileShared(algorithm.MustParseLimit("gcra 10/1s"), time.Microsecond)
+	if err != nil {
+		panic(err)
+	}
+	twos, err := algorithm.CompileShared(algorithm.MustParseLimit("gcra 20/1s"), time.Microsecond)
+	if err != nil {
+		panic(err)
+	}
+	state, _ := tens.Apply(nil, algorithm.Op{Cost: 1}, 0)
+	_, result := twos.Apply(state, algorithm.Op{}, 0)
+	fmt.Println(result.Remaining, result.ResetAfter)
+	// Output: 18 100ms
+}
+
+func ExampleProgram_Tick() {
+	program, err := algorithm.Compile(algorithm.MustParseLimit("10/1s"), time.Microsecond)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(program.Tick())
+	// Output: 1µs
+}

@@ -40,9 +40,38 @@ func (m exponential) next(rate float64, elapsed int64, cost float64) float64 {
 		return rate + cost
 	}
 	x := float64(elapsed) / m.period
-	old := float64(math.Exp(-x) * rate)
-	added := float64(cost * (-math.Expm1(-x) / x))
+	left, gone := decay(x)
+	old := float64(left * rate)
+	added := float64(cost * float64(gone/x))
 	return max(old+added, cost)
+}
+
+// decay returns e^−x and 1 − e^−x for x ≥ 0, both to the last digit or two. Unlike math.Exp it is the same few IEEE
+// operations on every machine, and in every store that takes the step itself, so that all decide alike: with
+// x = k·ln 2 + r, e^−x is 2^−k·e^−r, and 1 − e^−r is Taylor's series.
+func decay(x float64) (left, gone float64) {
+	const ln2High, ln2Low = 6.93147180369123816490e-01, 1.90821492927058770002e-10 // their sum is ln 2; k·ln2High is exact
+	if x >= 700 {
+		return 0, 1
+	}
+	k := math.Floor(float64(x/math.Ln2) + 0.5)
+	r := float64(x-float64(k*ln2High)) - float64(k*ln2Low)
+	series := 0.0
+	for _, c := range inverseFactorials {
+		series = c - float64(r*series)
+	}
+	gone = float64(r * series)
+	if k == 0 {
+		return 1 - gone, gone
+	}
+	left = math.Ldexp(1-gone, -int(k)) // exact
+	return left, 1 - left
+}
+
+// inverseFactorials are 1/15! to 1/1!.
+var inverseFactorials = [...]float64{
+	1.0 / 1307674368000, 1.0 / 87178291200, 1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800,
+	1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 1.0 / 2, 1,
 }
 
 func (m exponential) take(state []int64, cost, now int64) ([]int64, Decision) {
@@ -84,7 +113,8 @@ func (m exponential) remaining(rate float64, elapsed int64) int64 {
 	old, gain := m.next(rate, elapsed, 0), 1.0
 	if elapsed > 0 {
 		x := float64(elapsed) / m.period
-		gain = -math.Expm1(-x) / x
+		_, gone := decay(x)
+		gain = float64(gone / x)
 	}
 	fits := func(cost int64) bool { return m.next(rate, elapsed, float64(cost)) <= m.limit }
 	cost := int64(max(0, min(m.limit, (m.limit-old)/gain)))
@@ -119,7 +149,8 @@ func (m exponential) refund(state []int64, cost, now int64) []int64 {
 	left := rate - float64(cost)
 	if elapsed > 0 {
 		x := float64(elapsed) / m.period
-		left = rate - float64(float64(cost)*(math.Expm1(x)/x))
+		kept, gone := decay(x)
+		left = rate - float64(float64(cost)*float64(float64(gone/kept)/x))
 	}
 	if left <= 0 {
 		return state[:0]

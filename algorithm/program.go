@@ -1,6 +1,7 @@
 package algorithm
 
 import (
+	"strconv"
 	"time"
 )
 
@@ -41,6 +42,32 @@ func Compile(limit Limit, tick time.Duration) (*Program, error) {
 	return &Program{limit: limit, tick: int64(tick), capacity: limit.Capacity(), machine: machine}, nil
 }
 
+// CompileShared is Compile for states that mean the same under every limit of the linear family, so that limits may
+// differ between the requests of one key: the time until the key is fresh, in ticks and 1/SharedUnit ns. It
+// rounds the emission interval up as [Program.SharedWord] does, and refuses what that refuses. Such a Program never heals:
+// a state that is too far ahead for one limit may come from another.
+func CompileShared(limit Limit, tick time.Duration) (*Program, error) {
+	p, err := Compile(limit, tick)
+	if err != nil {
+		return nil, err
+	}
+	step, ok := p.limit.sharedStep()
+	if !ok || p.capacity > maxSpan/step {
+		return nil, refuse("text", strconv.Quote(p.limit.String()),
+			"where limits share a state, one of the linear family, of up to 16,000,000 per second, that refills within 4 years")
+	}
+	unit, depth := SharedUnit*p.tick, p.capacity*step
+	p.machine = shared{linear{
+		step: step, unit: unit, depth: instant{depth / unit, depth % unit}, queue: p.limit.Algorithm == LeakyQueue,
+	}}
+	return p, nil
+}
+
+// shared is the kernel over states that other limits made too.
+type shared struct{ linear }
+
+func (shared) heal([]int64, int64) bool { return false }
+
 func newMachine(l Limit, tick int64) (machine, error) {
 	switch l.Algorithm {
 	case RefillBucket:
@@ -76,6 +103,9 @@ func wholeTicks(l Limit, tick int64) (int64, error) {
 
 // Limit returns the limit, in canonical form.
 func (p *Program) Limit() Limit { return p.limit }
+
+// Tick returns the length of the ticks in which the program counts.
+func (p *Program) Tick() time.Duration { return time.Duration(p.tick) }
 
 // Apply carries out an operation at now. It may change the state in place, and returns the new one: the same if
 // nothing was taken or given back, empty after a reset. The operation's cost must not be negative.

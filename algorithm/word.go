@@ -52,23 +52,28 @@ const sharedLeast = 1000
 // 16,000,000/s, is not ok. The word reaches 18 years from origin, less the
 // time that a key takes to become fresh.
 func (p *Program) SharedWord(origin int64) (Word, bool) {
-	m, ok := p.machine.(linear)
+	step, ok := p.limit.sharedStep()
 	if !ok || p.tick != 1 {
 		return Word{}, false
 	}
-	hi, lo := bits.Mul64(uint64(m.step), SharedUnit)
-	if hi >= uint64(m.unit) {
-		return Word{}, false
+	w := Word{step: step, unit: SharedUnit, origin: origin, capacity: p.capacity, queue: p.limit.Algorithm == LeakyQueue}
+	return w, w.setDepth()
+}
+
+// sharedStep returns the emission interval of a limit of the linear family in units of 1/SharedUnit ns, rounded up.
+func (l Limit) sharedStep() (step int64, ok bool) {
+	if !l.Algorithm.Linear() {
+		return 0, false
 	}
-	whole, rest := bits.Div64(hi, lo, uint64(m.unit))
+	hi, lo := bits.Mul64(uint64(l.Period), SharedUnit)
+	if hi >= uint64(l.Count) {
+		return 0, false
+	}
+	whole, rest := bits.Div64(hi, lo, uint64(l.Count))
 	if rest > 0 {
 		whole++
 	}
-	if whole >= maxSpan || rest > 0 && whole < sharedLeast {
-		return Word{}, false
-	}
-	w := Word{step: int64(whole), unit: SharedUnit, origin: origin, capacity: p.capacity, queue: m.queue}
-	return w, w.setDepth()
+	return int64(whole), whole < maxSpan && (rest == 0 || whole >= sharedLeast)
 }
 
 func (w *Word) setDepth() bool {

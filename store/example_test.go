@@ -1,10 +1,14 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/memory"
 )
 
 func ExampleNanoseconds() {
@@ -14,4 +18,119 @@ func ExampleNanoseconds() {
 	// Output:
 	// 1000000000 true
 	// false
+}
+
+func ExampleNewNames() {
+	names, err := store.NewNames("", store.Spec{Name: "login", Limit: algorithm.MustParseLimit("gcra 10/1s burst=20")})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(names.Name("user:42"))
+	_, err = store.NewNames("my app", store.Spec{})
+	fmt.Println(err)
+	// Output:
+	// weir:1:{user:42}:login:gcra+10/1s+burst=20
+	// weir: prefix is "my app"; accepted: up to 32 letters, digits, and any of -_.:/
+}
+
+func ExampleNames_Name() {
+	names, err := store.NewNames("shop", store.Spec{Limit: algorithm.MustParseLimit("100/1m")})
+	if err != nil {
+		panic(err)
+	}
+	for _, key := range []string{"10.0.0.1 GET /", "José", "", strings.Repeat("a", 1000)} {
+		fmt.Println(names.Name(key))
+	}
+	// Output:
+	// shop:1:{10.0.0.1%20GET%20/}::100/1m
+	// shop:1:{Jos%C3%A9}::100/1m
+	// shop:1:{%}::100/1m
+	// shop:1:{#Qe3s5C1j6Nm_UVqbppMuHCDLyfWl0TRkWttdsblzfqM}::100/1m
+}
+
+func ExampleCheckPrefix() {
+	fmt.Println(store.CheckPrefix("shop"), store.CheckPrefix("*"))
+	// Output: <nil> weir: prefix is "*"; accepted: up to 32 letters, digits, and any of -_.:/
+}
+
+func ExamplePattern() {
+	fmt.Println(store.Pattern("shop"))
+	// Output: shop:1:*
+}
+
+func ExampleCompileMicroseconds() {
+	program, err := store.CompileMicroseconds(store.Spec{Limit: algorithm.MustParseLimit("7/1s")})
+	if err != nil {
+		panic(err)
+	}
+	// The time until which the key is in debt: whole microseconds, and sevenths of one.
+	state, result := program.Apply(nil, algorithm.Op{Cost: 1}, 1_700_000_000_000_000)
+	fmt.Println(state, result.ResetAfter)
+	// Output: [1700000000142857 1] 142.858ms
+}
+
+func ExampleMicroseconds() {
+	fmt.Println(store.Microseconds(1_999), store.Microseconds(-1))
+	// Output: 1 -1
+}
+
+func ExampleTakeInTurn() {
+	ctx, s := context.Background(), memory.New(memory.Options{})
+	part := func(text string) store.Part {
+		limit := algorithm.MustParseLimit(text)
+		b, err := s.Bind(store.Spec{Limit: limit})
+		if err != nil {
+			panic(err)
+		}
+		return store.Part{Binding: b, Limit: limit, Key: "user:42", Cost: 3}
+	}
+	parts := []store.Part{part("fixed-window 100/1h"), part("fixed-window 5/1h")}
+	for range 2 {
+		verdicts, err := store.TakeInTurn(ctx, parts, 0, nil)
+		fmt.Println(verdicts[0].Granted, verdicts[0].Remaining, verdicts[1].Granted, verdicts[1].Remaining, err)
+	}
+	// Output:
+	// 3 97 3 2 <nil>
+	// 0 97 -1 2 <nil>
+}
+
+func ExamplePart_Take() {
+	limit := algorithm.MustParseLimit("5/1h")
+	b, err := memory.New(memory.Options{}).Bind(store.Spec{Limit: limit})
+	if err != nil {
+		panic(err)
+	}
+	taken, err := store.Part{Binding: b, Limit: limit, Key: "user:42", Cost: 2}.Take(context.Background(), 0)
+	fmt.Println(taken.Verdict.Granted, taken.Verdict.Remaining, err)
+	// Output: 2 3 <nil>
+}
+
+func ExampleTaken_GiveBack() {
+	limit := algorithm.MustParseLimit("5/1h")
+	b, err := memory.New(memory.Options{}).Bind(store.Spec{Limit: limit})
+	if err != nil {
+		panic(err)
+	}
+	taken, err := store.Part{Binding: b, Limit: limit, Key: "user:42", Cost: 2}.Take(context.Background(), 0)
+	if err != nil {
+		panic(err)
+	}
+	v, err := taken.GiveBack(context.Background(), 0)
+	fmt.Println(v.Remaining, err)
+	// Output: 5 <nil>
+}
+
+func ExampleTaken_End() {
+	limit := algorithm.MustParseLimit("6/1h")
+	b, err := memory.New(memory.Options{}).Bind(store.Spec{Limit: limit})
+	if err != nil {
+		panic(err)
+	}
+	taken, err := store.Part{Binding: b, Limit: limit, Key: "user:42", Cost: 1}.Take(context.Background(), 0)
+	if err != nil {
+		panic(err)
+	}
+	end, known := taken.End()
+	fmt.Println(time.Duration(end), known)
+	// Output: 10m0s true
 }

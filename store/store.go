@@ -2,7 +2,25 @@
 //
 // A [Store] keeps one state for each (name, limit, key). It differs from another store only in how it makes the
 // step from the old state to the new one atomic: what the step is, and everything that people read of it, comes
-// from package algorithm.
+// from package algorithm. Package storetest holds a store to this contract.
+//
+// # What every store guarantees
+//
+//   - Operations on one state take effect one after another, each at one instant, whichever process they come from.
+//   - The answer is the one that [algorithm.Program] gives for the state found and the time of the operation.
+//   - A request that is denied, and one of cost 0, change nothing: no key is made, no expiry is moved.
+//   - A state is forgotten only when it can't be told from that of a key never seen. A shared engine is told
+//     when that will be, rounded up, with every write.
+//   - Keys are bytes, and any bytes will do. Two different keys never share a state, nor do two names, nor a
+//     name and a limit that together read like another pair.
+//   - Time that steps back may deny for longer, and mints nothing.
+//   - A slow or failing operation on one key does not hold up another key.
+//
+// # What a binding may do besides
+//
+// The optional interfaces [Batcher], [Inspector], [Clock] and [Stamper] of a [Binding], and [Joiner], [Timekeeper]
+// and [Counter] of a [Store], say more about a store than it must be able to. Who uses a store asks for them by type
+// assertion, and does without where they are missing.
 package store
 
 import (
@@ -32,14 +50,16 @@ type Spec struct {
 
 // A Store makes transitions atomic. It may be used by many goroutines at once.
 type Store interface {
-	// Bind prepares a limit. It refuses, with an error that says why, a limit that the store can't keep exactly.
+	// Bind prepares a limit. It refuses, with an error that says why, a limit that the store can't keep exactly:
+	// an [*algorithm.LimitError] where the limit is at fault. It speaks to no engine.
 	Bind(Spec) (Binding, error)
 }
 
 // A Binding is a limit prepared by a store.
 //
 // Callers give it valid operations: a known kind, a cost of 0 or more, a time that [Nanoseconds] returned or
-// OwnClock. It must bear concurrent calls; operations on one key take effect one after another.
+// OwnClock, and in a Cancel an End in nanoseconds, whatever the ticks of the store. It must bear concurrent calls.
+// A store that counts in microseconds rounds given times down.
 type Binding interface {
 	// Do carries out one operation on the key's state, at now (nanoseconds since the Unix epoch). It must not keep the
 	// key after it returns: the caller may use its memory again.
@@ -56,12 +76,13 @@ type KeyCost struct {
 // A Batcher is a Binding that decides many requests faster together than one by one. Each request
 // is atomic, the batch is not; requests of one batch for one key are decided in their order.
 type Batcher interface {
-	// TakeMany appends a decision for each request to decisions.
+	// TakeMany appends a decision for each request to decisions. On an error it returns the decisions of the requests before
+	// the one that failed.
 	TakeMany(ctx context.Context, requests []KeyCost, now int64, decisions []algorithm.Decision) ([]algorithm.Decision, error)
 }
 
 // An Inspector is a Binding that can show a copy of a key's state, for programs that plan ahead, with the time
-// (nanoseconds since the Unix epoch) at which it was read.
+// at which it was read, in ticks of the Program.
 type Inspector interface {
 	// Inspect returns the state of key for use with the binding's Program, empty for a fresh key.
 	Inspect(ctx context.Context, key string, now int64) (state []int64, at int64, err error)
@@ -69,8 +90,33 @@ type Inspector interface {
 	Program() *algorithm.Program
 }
 
-// A Clock is a Binding that can tell the time of its store, in nanoseconds since the Unix epoch.
+// A Clock is a Binding that can tell the time of its store, in nanoseconds since the Unix epoch, without asking an engine.
 type Clock interface{ Now() int64 }
+
+// A Stamper is a Binding that tells, with the verdict, the time at which an operation took effect by the store's clock, in
+// nanoseconds since the Unix epoch. A Cancel needs it, and a store whose clock is an engine's can't be asked before.
+type Stamper interface {
+	DoStamped(ctx context.Context, key string, op algorithm.Op, now int64) (v algorithm.Verdict, at int64, err error)
+}
+
+// A Timekeeper is a Store that says whether it lets callers tell the time of an operation. Stores that are none let them. One
+// that does not returns [ErrClientTime] for any time but OwnClock.
+type Timekeeper interface{ TrustsClientTime() bool }
+
+// A Counter is a Store that counts what an operator should know.
+type Counter interface{ Counts() Counts }
+
+// Counts are since a store was made.
+type Counts struct {
+	Healed    int64 // states that were further ahead than their limit allows, made full debt (see algorithm.Program.Heal)
+	Conflicts int64 // swaps that lost to another process and were tried again
+	Reloads   int64 // scripts that the engine had forgotten and was sent again
+	Swept     int64 // states that were fresh again and were removed by this process
+	Failures  int64 // operations that ended in an error of the engine, or of the way to it
+}
+
+// ErrClientTime is the error for an operation that says its own time to a store that decides by its engine's clock.
+var ErrClientTime = errors.New("weir: the store decides by its own clock; accepted: a time of the caller's only where the store is told to trust it (TrustClientTime)")
 
 // ErrTime is the error for a time that is too far from 1970 to be kept in nanoseconds, or in the thirds and quarters of one
 // in which some limits count.
@@ -83,4 +129,13 @@ func Nanoseconds(t time.Time) (int64, bool) {
 		return 0, false
 	}
 	return t.UnixNano(), true
+}
+
+// Microseconds converts nanoseconds for a store that counts in microseconds. It rounds down, also before 1970.
+func Microseconds(ns int64) int64 {
+	us := ns / 1000
+	if ns%1000 < 0 {
+		us--
+	}
+	return us
 }

@@ -3,7 +3,6 @@ package memory
 import (
 	"math"
 	"runtime"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -104,12 +103,10 @@ func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
 	word, oneWord := program.Word()
 	if spec.TimeDebt {
 		owner = spec.Name + "\x00"
-		if word, oneWord = program.SharedWord(s.clock.start); !oneWord {
-			return nil, &algorithm.LimitError{
-				Field: "text", Value: strconv.Quote(program.Limit().String()),
-				Accept: "where limits share a state, one of the linear family, of up to 16,000,000 per second, that refills within 4 years",
-			}
+		if _, err := algorithm.CompileShared(spec.Limit, time.Nanosecond); err != nil {
+			return nil, err
 		}
+		word, oneWord = program.SharedWord(s.clock.start)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,0 +1,132 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/weirlimit/weir/algorithm"
+)
+
+// A Part is one of several limits that one request must pass together: all are charged, or none.
+type Part struct {
+	Binding Binding
+	Limit   algorithm.Limit // that of the binding
+	Key     string
+	Cost    int64
+}
+
+// A Joiner is a Store that decides the parts of one request in one step, so that nobody sees some charged and others not.
+// Its documentation says for which parts that holds.
+type Joiner interface {
+	// TakeAll charges every part if each admits its cost, and none if one does not. It appends a verdict for each
+	// part: if all passed, as Do's for a Take. If not, Granted is −1 for those that denied, and 0 for the others, which are as a
+	// peek finds them. All bindings are of this store, and no two parts are of one state.
+	TakeAll(ctx context.Context, parts []Part, now int64, verdicts []algorithm.Verdict) ([]algorithm.Verdict, error)
+}
+
+// TakeInTurn does what a Joiner does with the means of any binding: it takes from one part after the other, and when one denies
+// it gives back what those before it were charged. Until then others see those charged, and may be denied although
+// in the end nobody passes; never does anyone pass who should not. That is rarer when all callers have one order of parts.
+// What can't be given back, because the store fails, stays charged; the error then says so.
+func TakeInTurn(ctx context.Context, parts []Part, now int64, verdicts []algorithm.Verdict) ([]algorithm.Verdict, error) {
+	first := len(verdicts)
+	taken := make([]Taken, 0, len(parts))
+	var err error
+	for i := 0; i < len(parts) && err == nil; i++ {
+		var t Taken
+		if t, err = parts[i].Take(ctx, now); err == nil {
+			taken, verdicts = append(taken, t), append(verdicts, t.Verdict)
+			if t.Verdict.Granted < 0 {
+				break
+			}
+		}
+	}
+	if denied := len(taken) > 0 && taken[len(taken)-1].Verdict.Granted < 0; err == nil && !denied {
+		return verdicts, nil
+	}
+	for i, t := range taken {
+		if t.Verdict.Granted >= 0 {
+			v, e := t.GiveBack(ctx, now)
+			verdicts[first+i], err = v, errors.Join(err, e)
+		}
+	}
+	for _, p := range parts[len(taken):] {
+		if err != nil {
+			return verdicts[:first], err
+		}
+		var v algorithm.Verdict
+		v, err = p.look(ctx, now)
+		verdicts = append(verdicts, v)
+	}
+	if err != nil {
+		return verdicts[:first], err
+	}
+	return verdicts, nil
+}
+
+// look returns the verdict on a part of a request that was denied for another.
+func (p Part) look(ctx context.Context, now int64) (algorithm.Verdict, error) {
+	v, err := p.Binding.Do(ctx, p.Key, algorithm.Op{}, now)
+	if err != nil || v.Remaining >= p.Cost {
+		return v, err
+	}
+	t, err := p.Take(ctx, now) // it will be denied, and say when to come back
+	if err != nil || t.Verdict.Granted < 0 {
+		return t.Verdict, err
+	}
+	return t.GiveBack(ctx, now)
+}
+
+// Taken is a Take that can be undone.
+type Taken struct {
+	Part
+	Verdict algorithm.Verdict
+	at      int64     // of the Take by the store's clock, or OwnClock if the store does not tell
+	asked   time.Time // the same by this process's, or before
+}
+
+// Take takes the part's cost in a way that can be undone.
+func (p Part) Take(ctx context.Context, now int64) (t Taken, err error) {
+	t = Taken{Part: p, at: now, asked: time.Now()}
+	op := algorithm.Op{Kind: algorithm.Take, Cost: p.Cost}
+	clock, told := p.Binding.(Clock)
+	if told && now == OwnClock {
+		t.at = clock.Now()
+	}
+	if stamper, ok := p.Binding.(Stamper); ok && t.at == OwnClock {
+		t.Verdict, t.at, err = stamper.DoStamped(ctx, p.Key, op, now)
+		return t, err
+	}
+	t.Verdict, err = p.Binding.Do(ctx, p.Key, op, t.at)
+	return t, err
+}
+
+// End returns the time, by the store's clock, at which the key would be fresh after the Take. It is not known of a store that
+// is neither a Clock nor a Stamper.
+func (t Taken) End() (end int64, known bool) {
+	return t.at + int64(t.Verdict.Reset), t.at != OwnClock
+}
+
+// GiveBack undoes the Take, at now, as far as the limit still holds its units (see [algorithm.Limit.Outstanding]), and
+// returns what stands then. Of a Take that was denied there is nothing to undo. It does its work also when ctx has ended.
+func (t Taken) GiveBack(ctx context.Context, now int64) (algorithm.Verdict, error) {
+	if clock, ok := t.Binding.(Clock); ok && now == OwnClock {
+		now = clock.Now()
+	}
+	elapsed := time.Since(t.asked)
+	if now != OwnClock && t.at != OwnClock {
+		elapsed = time.Duration(now - t.at)
+	}
+	op := algorithm.Op{} // a peek
+	if back := t.Limit.Outstanding(max(0, t.Verdict.Granted), t.Verdict.Decision(t.Limit.Capacity()), elapsed); back > 0 {
+		end, known := t.End()
+		op = algorithm.Op{Kind: algorithm.Cancel, Cost: back, End: end}
+		if elapsed == 0 || !known {
+			op = algorithm.Op{Kind: algorithm.Refund, Cost: back} // nothing has come back in no time
+		}
+	}
+	v, err := t.Binding.Do(context.WithoutCancel(ctx), t.Key, op, now)
+	v.Granted = 0
+	return v, err
+}
