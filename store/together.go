@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
@@ -127,6 +128,9 @@ func (t Taken) GiveBack(ctx context.Context, now int64) (algorithm.Verdict, erro
 		}
 	}
 	v, err := t.Binding.Do(context.WithoutCancel(ctx), t.Key, op, now)
+	if err != nil && op.Cost > 0 {
+		err = fmt.Errorf("weir: giving back %d units of %v under %.100q: %w", op.Cost, t.Limit, t.Key, err)
+	}
 	v.Granted = 0
 	return v, err
 }
