@@ -1,0 +1,154 @@
+package swap
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+)
+
+// A flight carries calls for one name to the engine. There is one at a time for each name.
+type flight struct {
+	store *Store
+	name  string
+	calls []*call
+}
+
+// serve carries the calls of a line, those that are there at a time together, until there are none.
+func (s *Store) serve(name string) {
+	for calls := s.queue.next(name); calls != nil; calls = s.queue.next(name) {
+		f := &flight{store: s, name: name, calls: calls}
+		f.run()
+	}
+}
+
+// run answers all calls. It has a context of its own: those of the callers end with them, and the calls of others must go on.
+func (f *flight) run() {
+	ctx, cancel := context.WithTimeout(context.Background(), f.store.options.Timeout)
+	defer cancel()
+	f.dropGivenUp()
+	if len(f.calls) == 0 {
+		return
+	}
+	done, err := f.decide(ctx)
+	if !done && err == nil {
+		err = f.swap(ctx)
+	}
+	for _, c := range f.calls {
+		c.answer(err)
+	}
+}
+
+// dropGivenUp takes the calls out that nobody waits for. It is for when they have changed nothing.
+func (f *flight) dropGivenUp() {
+	f.calls = slices.DeleteFunc(f.calls, func(c *call) bool {
+		if c.ended() == nil {
+			return false
+		}
+		c.answer(errGivenUp)
+		return true
+	})
+}
+
+// decide lets the engine carry out a single call in one step, if it can.
+func (f *flight) decide(ctx context.Context) (done bool, err error) {
+	c := f.calls[0]
+	if f.store.decider == nil || len(f.calls) > 1 || c.look {
+		return false, nil
+	}
+	c.verdict, c.at, done, err = f.store.decider.Decide(ctx, f.name, c.program, c.op, c.now)
+	if err != nil {
+		err = fmt.Errorf("%w; %w", err, errUnknown)
+	}
+	return done, err
+}
+
+// swap loads the state, applies the calls, and swaps the new state in, again and again until nobody came between.
+func (f *flight) swap(ctx context.Context) error {
+	for lost := 0; len(f.calls) > 0; lost++ {
+		began := time.Now()
+		swapped, err := f.try(ctx)
+		if err != nil || swapped {
+			return err
+		}
+		f.store.conflicts.Add(1)
+		if err := pause(ctx, lost, time.Since(began)); err != nil {
+			return fmt.Errorf("weir: lost %d swaps: %w; %w", lost+1, err, ErrNothingDone)
+		}
+		f.dropGivenUp()
+	}
+	return nil
+}
+
+// try loads, applies and swaps once. The answers of the calls count only if it succeeds.
+func (f *flight) try(ctx context.Context) (swapped bool, err error) {
+	cell, err := f.store.engine.Load(ctx, f.name)
+	if err != nil {
+		return false, fmt.Errorf("%w; %w", err, ErrNothingDone)
+	}
+	state, life, healed := f.apply(slices.Clone(cell.State), cell.Now)
+	if slices.Equal(state, cell.State) {
+		return true, nil
+	}
+	swapped, err = f.store.engine.Swap(ctx, f.name, cell, state, life)
+	if err != nil {
+		return false, fmt.Errorf("%w; %w", err, errUnknown)
+	}
+	if swapped && healed {
+		f.store.healed.Add(1)
+	}
+	return swapped, nil
+}
+
+// apply carries out the calls in their order. It may change the state in place, and returns the new one, empty if it is
+// fresh, and how long the engine must keep it.
+func (f *flight) apply(state []int64, clock int64) (_ []int64, life time.Duration, healed bool) {
+	program, earliest := f.calls[0].program, int64(0)
+	healed = f.store.heals() && program.Heal(state, clock)
+	for i, c := range f.calls {
+		c.at = c.now
+		if c.now == store.OwnClock {
+			c.at = clock
+		}
+		if i == 0 || c.at < earliest {
+			earliest = c.at
+		}
+		var r algorithm.Result
+		state, r = c.program.Apply(state, c.op, c.at)
+		c.verdict = r.Verdict()
+		if c.look {
+			c.state = slices.Clone(state)
+		}
+	}
+	_, r := program.Apply(state, algorithm.Op{}, earliest) // a peek: it changes nothing
+	if r.ResetAfter <= 0 {
+		return nil, 0, healed
+	}
+	return state, r.ResetAfter + f.store.options.Grace, healed
+}
+
+// heals reports whether states that are too far ahead are healed.
+func (s *Store) heals() bool { return s.options.SharedClock && !s.options.TrustClientTime }
+
+const (
+	shortestAttempt = 100 * time.Microsecond
+	longestPause    = 4 // doublings
+)
+
+// pause waits before the next attempt: a random part of the time that the last one took, and twice, four times … as
+// long the more were lost. Somebody else has succeeded for each that was lost, so it is enough to thin them out.
+func pause(ctx context.Context, lost int, attempt time.Duration) error {
+	most := max(attempt, shortestAttempt) << min(lost, longestPause)
+	timer := time.NewTimer(rand.N(most))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
