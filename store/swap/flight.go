@@ -90,9 +90,15 @@ func (f *flight) try(ctx context.Context) (swapped bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("%w; %w", err, ErrNothingDone)
 	}
-	state, life, healed := f.apply(slices.Clone(cell.State), cell.Now)
+	state, earliest, healed := f.apply(slices.Clone(cell.State), cell.Now)
 	if slices.Equal(state, cell.State) {
 		return true, nil
+	}
+	life := f.life(state, earliest)
+	if life <= 0 {
+		if state = nil; len(cell.State) == 0 {
+			return true, nil
+		}
 	}
 	swapped, err = f.store.engine.Swap(ctx, f.name, cell, state, life)
 	if err != nil {
@@ -104,11 +110,10 @@ func (f *flight) try(ctx context.Context) (swapped bool, err error) {
 	return swapped, nil
 }
 
-// apply carries out the calls in their order. It may change the state in place, and returns the new one, empty if it is
-// fresh, and how long the engine must keep it.
-func (f *flight) apply(state []int64, clock int64) (_ []int64, life time.Duration, healed bool) {
-	program, earliest := f.calls[0].program, int64(0)
-	healed = f.store.heals() && program.Heal(state, clock)
+// apply carries out the calls in their order. It may change the state in place, and returns the new one, and the earliest
+// time of a call.
+func (f *flight) apply(state []int64, clock int64) (_ []int64, earliest int64, healed bool) {
+	healed = f.store.heals() && f.calls[0].program.Heal(state, clock)
 	for i, c := range f.calls {
 		c.at = c.now
 		if c.now == store.OwnClock {
@@ -124,11 +129,16 @@ func (f *flight) apply(state []int64, clock int64) (_ []int64, life time.Duratio
 			c.state = slices.Clone(state)
 		}
 	}
-	_, r := program.Apply(state, algorithm.Op{}, earliest) // a peek: it changes nothing
-	if r.ResetAfter <= 0 {
-		return nil, 0, healed
+	return state, earliest, healed
+}
+
+// life returns how long the engine must keep a state from now on, or 0 if it is fresh.
+func (f *flight) life(state []int64, now int64) time.Duration {
+	_, peek := f.calls[0].program.Apply(state, algorithm.Op{}, now) // it changes nothing
+	if peek.ResetAfter <= 0 {
+		return 0
 	}
-	return state, r.ResetAfter + f.store.options.Grace, healed
+	return peek.ResetAfter + f.store.options.Grace
 }
 
 // heals reports whether states that are too far ahead are healed.
@@ -136,13 +146,15 @@ func (s *Store) heals() bool { return s.options.SharedClock && !s.options.TrustC
 
 const (
 	shortestAttempt = 100 * time.Microsecond
-	longestPause    = 4 // doublings
+	// mostDoublings is small: with longer pauses those that have lost lose to those that have just come, and a few
+	// wait for very long.
+	mostDoublings = 2
 )
 
-// pause waits before the next attempt: a random part of the time that the last one took, and twice, four times … as
-// long the more were lost. Somebody else has succeeded for each that was lost, so it is enough to thin them out.
+// pause waits before the next attempt: for a random part of the time that the last one took, of twice that time after two
+// lost swaps, and of four times after more. For each that was lost somebody else's succeeded, so it is enough to thin them out.
 func pause(ctx context.Context, lost int, attempt time.Duration) error {
-	most := max(attempt, shortestAttempt) << min(lost, longestPause)
+	most := max(attempt, shortestAttempt) << min(lost, mostDoublings)
 	timer := time.NewTimer(rand.N(most))
 	defer timer.Stop()
 	select {
