@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// The engines that weir's stores stand on.
+const (
+	redisEngine     = "redis"
+	postgresEngine  = "postgres"
+	memcachedEngine = "memcached"
+)
+
+// serverCore is the processor of the engines; the load has all others, which loadCores names.
+const serverCore = "0"
+
+func loadCores() string {
+	switch n := runtime.NumCPU(); n {
+	case 1:
+		return "0"
+	case 2:
+		return "1"
+	default:
+		return fmt.Sprintf("1-%d", n-1)
+	}
+}
+
+// An engine is a process that this one started on a free port of 127.0.0.1 and will end.
+type engine struct {
+	name    string
+	address string
+	dir     string
+	cmd     *exec.Cmd
+	exited  chan error
+	problem bytes.Buffer
+}
+
+// start starts the engine of the name, with its data in a folder of its own, and waits until it listens and answers.
+func start(ctx context.Context, name string) (*engine, error) {
+	dir, err := os.MkdirTemp("", "weir-bench-")
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{name: name, dir: dir, exited: make(chan error, 1)}
+	if err := e.begin(ctx); err != nil {
+		e.stop()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return e, nil
+}
+
+func (e *engine) begin(ctx context.Context) error {
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	e.address = net.JoinHostPort("127.0.0.1", port)
+	words, owner, err := e.command(ctx, port)
+	if err != nil {
+		return err
+	}
+	e.cmd = exec.Command("taskset", append([]string{"-c", serverCore}, words...)...)
+	e.cmd.Dir, e.cmd.SysProcAttr = e.dir, owner
+	e.cmd.Stdout, e.cmd.Stderr = &e.problem, &e.problem
+	if err := e.cmd.Start(); err != nil {
+		e.cmd = nil
+		return err
+	}
+	go func() { e.exited <- e.cmd.Wait() }()
+	return e.ready(ctx)
+}
+
+// command returns the words that start the engine, and as whom.
+func (e *engine) command(ctx context.Context, port string) ([]string, *syscall.SysProcAttr, error) {
+	switch e.name {
+	case redisEngine:
+		return []string{"redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", e.dir, "--daemonize", "no"}, nil, nil
+	case memcachedEngine:
+		words := []string{"memcached", "-l", "127.0.0.1", "-p", port, "-U", "0", "-m", "1024", "-t", "4"}
+		if os.Geteuid() == 0 {
+			words = append(words, "-u", "nobody")
+		}
+		return words, nil, nil
+	case postgresEngine:
+		return e.cluster(ctx, port)
+	}
+	return nil, nil, fmt.Errorf("engine is %q; accepted: %s, %s, %s", e.name, redisEngine, postgresEngine, memcachedEngine)
+}
+
+// cluster makes a database cluster, with PostgreSQL's default settings. PostgreSQL refuses to be run by root, and is
+// then run by the user postgres.
+func (e *engine) cluster(ctx context.Context, port string) ([]string, *syscall.SysProcAttr, error) {
+	var owner *syscall.SysProcAttr
+	if os.Geteuid() == 0 {
+		u, err := user.Lookup("postgres")
+		if err != nil {
+			return nil, nil, fmt.Errorf("PostgreSQL does not run as root: %w", err)
+		}
+		uid, _ := strconv.Atoi(u.Uid) // numbers, on every Unix
+		gid, _ := strconv.Atoi(u.Gid)
+		if err := os.Chown(e.dir, uid, gid); err != nil {
+			return nil, nil, err
+		}
+		owner = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	}
+	data := filepath.Join(e.dir, "data")
+	initdb := exec.CommandContext(ctx, "initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-locale", "-E", "UTF8")
+	initdb.Dir, initdb.SysProcAttr = e.dir, owner
+	if out, err := initdb.CombinedOutput(); err != nil {
+		return nil, nil, fmt.Errorf("initdb: %w: %s", err, out)
+	}
+	return []string{"postgres", "-D", data, "-p", port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=" + e.dir}, owner, nil
+}
+
+// ready waits until the engine accepts connections. What answers when it should not yet is left to the store that opens it, which tries again.
+func (e *engine) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	for {
+		c, err := net.DialTimeout("tcp", e.address, time.Second)
+		if err == nil {
+			return c.Close()
+		}
+		select {
+		case exit := <-e.exited:
+			e.exited <- exit
+			return fmt.Errorf("ended before it listened: %w: %s", errors.Join(exit, err), e.problem.Bytes())
+		case <-ctx.Done():
+			return fmt.Errorf("does not listen: %w: %s", err, e.problem.Bytes())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// stop asks the engine to end, and ends it after five seconds; then its data goes.
+func (e *engine) stop() {
+	if e.cmd != nil {
+		_ = e.cmd.Process.Signal(syscall.SIGINT) // to PostgreSQL: at once, whoever is connected; it may have ended by itself
+		select {
+		case <-e.exited:
+		case <-time.After(5 * time.Second):
+			_ = e.cmd.Process.Kill()
+			<-e.exited
+		}
+	}
+	_ = os.RemoveAll(e.dir)
+}
+
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, err
+}
