@@ -1,0 +1,91 @@
+package engine_test
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/weirlimit/weir/store/storetest/engine"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	engine.Close()
+	os.Exit(code)
+}
+
+var shared = engine.Shared(func(t testing.TB) *engine.Server { return engine.Redis(t) })
+
+func TestEnginesStartStopAndStartAgain(t *testing.T) {
+	for name, start := range map[string]func(testing.TB, ...string) *engine.Server{
+		"redis": engine.Redis, "valkey": engine.Valkey, "memcached": engine.Memcached, "postgres": engine.Postgres,
+	} {
+		t.Run(name, func(t *testing.T) {
+			began := time.Now()
+			s := start(t)
+			t.Logf("ready after %v", time.Since(began))
+			addr, pid := s.Addr(), s.Pid()
+			if !strings.Contains(s.URL(), addr) || !strings.HasPrefix(s.URL(), name) && name != "valkey" {
+				t.Errorf("URL %s, address %s", s.URL(), addr)
+			}
+			for _, again := range []func(testing.TB){
+				func(t testing.TB) { s.Restart(t) },
+				func(t testing.TB) { s.Kill(t); s.Start(t) },
+				func(t testing.TB) { s.Pause(t); s.Resume(t); s.Stop(t); s.Start(t) },
+			} {
+				began = time.Now()
+				again(t)
+				t.Logf("ready again after %v", time.Since(began))
+				if s.Addr() != addr || s.Pid() == pid {
+					t.Errorf("address %s, process %d; were %s, %d", s.Addr(), s.Pid(), addr, pid)
+				}
+				pid = s.Pid()
+			}
+		})
+	}
+}
+
+// TestServersEndWithTheirTest looks for a server's process after its test.
+func TestServersEndWithTheirTest(t *testing.T) {
+	var pid int
+	t.Run("test", func(t *testing.T) { pid = engine.Redis(t).Pid() })
+	if err := syscall.Kill(pid, 0); err == nil {
+		t.Errorf("process %d is still there", pid)
+	}
+}
+
+func TestPostgresIsMadeOnce(t *testing.T) {
+	engine.Postgres(t)
+	began := time.Now()
+	engine.Postgres(t)
+	t.Logf("the second was ready after %v", time.Since(began))
+}
+
+func TestSharedServersOutliveTheirTest(t *testing.T) {
+	var first, second int
+	t.Run("first", func(t *testing.T) { first = shared(t).Pid() })
+	t.Run("second", func(t *testing.T) { second = shared(t).Pid() })
+	if first != second || first == 0 {
+		t.Errorf("processes %d and %d", first, second)
+	}
+}
+
+func TestCluster(t *testing.T) {
+	began := time.Now()
+	c := engine.RedisCluster(t)
+	t.Logf("ready after %v", time.Since(began))
+	if len(c.Nodes) != 6 || len(c.Addrs()) != 6 || strings.Count(c.URL(), ",") != 5 {
+		t.Errorf("%s", c.URL())
+	}
+}
+
+func TestSentinel(t *testing.T) {
+	began := time.Now()
+	s := engine.RedisSentinel(t)
+	t.Logf("ready after %v", time.Since(began))
+	if len(s.Addrs()) != 3 || len(s.Replicas) != 2 || !strings.HasSuffix(s.URL(), "/"+s.Master()) {
+		t.Errorf("%s", s.URL())
+	}
+}

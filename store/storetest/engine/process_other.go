@@ -1,0 +1,23 @@
+//go:build !linux
+
+package engine
+
+import (
+	"errors"
+	"os/exec"
+)
+
+// engineUser is who an engine runs as. Elsewhere than on Linux that is the user of the test.
+type engineUser struct{}
+
+func unprivileged(string) (*engineUser, error) { return nil, nil }
+
+func (*engineUser) own(string) error { return nil }
+
+func confine(*exec.Cmd, engine) {}
+
+func fork(cmd *exec.Cmd) error { return cmd.Start() }
+
+func (s *Server) pause() error { return errors.ErrUnsupported }
+
+func (s *Server) resume() error { return errors.ErrUnsupported }
