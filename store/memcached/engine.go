@@ -1,0 +1,98 @@
+package memcached
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/bradfitz/gomemcache/memcache"
+
+	"github.com/weirlimit/weir/store/swap"
+)
+
+// engine is the [swap.Engine] on memcached.
+type engine struct {
+	client  *memcache.Client
+	servers servers
+	timeout time.Duration
+	now     func() time.Time
+	largest atomic.Int64 // bytes that a value may have
+}
+
+func newEngine(addrs []addr, o Options) *engine {
+	e := &engine{servers: newServers(addrs, o.Connections), timeout: o.Timeout, now: o.now}
+	e.client = memcache.NewFromSelector(e.servers)
+	e.client.Timeout, e.client.MaxIdleConns = o.Timeout, o.Connections
+	e.largest.Store(defaultItemSize - overhead)
+	return e
+}
+
+// Load implements [swap.Engine].
+func (e *engine) Load(ctx context.Context, name string) (swap.Cell, error) {
+	var item *memcache.Item
+	get := func() (err error) { item, err = e.client.Get(name); return err }
+	err := e.use(ctx, name, func() error {
+		err := get()
+		if hungUp(err) { // the server has restarted: all its connections are dead
+			_ = e.client.Close()
+			err = get()
+		}
+		if errors.Is(err, memcache.ErrCacheMiss) {
+			item, err = nil, nil
+		}
+		return err
+	})
+	cell := swap.Cell{Token: item, Now: e.now().UnixMicro()}
+	if err == nil && item != nil {
+		cell.State, err = parseState(item.Value)
+	}
+	return cell, err
+}
+
+// Swap implements [swap.Engine]. The item's CAS number decides whether it is still what Load returned.
+func (e *engine) Swap(ctx context.Context, name string, old swap.Cell, state []int64, life time.Duration) (swapped bool, err error) {
+	item := &memcache.Item{Key: name, Value: formatState(state), Expiration: expiration(e.now(), life)}
+	write := e.client.Add
+	if loaded := old.Token.(*memcache.Item); loaded != nil { //nolint:forcetypeassert // it is what Load returned
+		item.CasID, write = loaded.CasID, e.client.CompareAndSwap
+	}
+	if len(state) == 0 {
+		item.Expiration = -1 // at once: what a compare-and-delete would do
+	}
+	err = e.use(ctx, name, func() error {
+		err := write(item)
+		// It changed, or is there, or is there no more.
+		if swapped = err == nil; errors.Is(err, memcache.ErrCASConflict) || errors.Is(err, memcache.ErrNotStored) || errors.Is(err, memcache.ErrCacheMiss) {
+			err = nil
+		}
+		return err
+	})
+	return swapped, err
+}
+
+// use calls f, which speaks to the server of a name, when there are not too many that do.
+func (e *engine) use(ctx context.Context, name string, f func() error) error {
+	s := e.servers.of(name)
+	select {
+	case s.busy <- struct{}{}:
+		defer func() { <-s.busy }()
+	case <-ctx.Done():
+		return fmt.Errorf("memcached: %s: %d connections are busy: %w", s.text, cap(s.busy), ctx.Err())
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("memcached: %s: %w", s.text, err)
+	}
+	if err := f(); err != nil {
+		return fmt.Errorf("memcached: %s: %w", s.text, err)
+	}
+	return nil
+}
+
+// hungUp reports whether an error is of a connection that the other side has ended.
+func hungUp(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}

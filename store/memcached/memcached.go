@@ -1,0 +1,83 @@
+// Package memcached keeps the states of limits in memcached, so that processes share them.
+//
+// A decision is a load and a compare-and-swap, two round trips; a denial and a peek are the load alone. What one process asks
+// about one key at a time is put together (see package swap). A state is text, such as 1700000030000000, and expires when it
+// says nothing more.
+//
+// memcached forgets what it evicts, and everything when it restarts; a client then has a new budget. And it has no clock to ask, so that each
+// process decides by its own wall clock: where those differ by s, a limit admits in any interval what it would admit in one
+// longer by s. docs/memcached.md has the whole of it.
+package memcached
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/swap"
+)
+
+// A Store is a [store.Store] in memcached. It is a [store.Timekeeper] and a [store.Counter], and its bindings are a
+// [store.Stamper] and a [store.Inspector].
+type Store struct {
+	engine *engine
+	loop   *swap.Store
+}
+
+// Open returns a store on the servers that a URL names:
+//
+//	memcached://host:port,host:port?timeout=500ms&prefix=shop&clock_skew=10s&connections=64
+//	memcached:///path/of/a/socket
+//
+// The port is 11211 if it is left out. What a parameter says overrides the Options, and one that is not known is an error. There are
+// no users and no TLS. With several servers, each key is on one of them.
+//
+// It asks each server for its settings, and returns an error if one can't be reached, or knows no compare-and-swap.
+func Open(ctx context.Context, url string, o Options) (*Store, error) {
+	addrs, o, err := parse(url, o)
+	if err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	if err := store.CheckPrefix(o.Prefix); err != nil {
+		return nil, err
+	}
+	s := &Store{engine: newEngine(addrs, o)}
+	s.loop = swap.New(s.engine, swap.Options{
+		Prefix: o.Prefix, TrustClientTime: o.TrustClientTime, Timeout: o.Timeout, Grace: o.ClockSkew,
+	})
+	if err := s.Check(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Check asks each server for its settings. It returns an error if one can't be reached within the timeout, or can't keep
+// states.
+func (s *Store) Check(ctx context.Context) error { return s.engine.check(ctx) }
+
+// Bind implements [store.Store]. Besides what makes no sense it refuses a sliding-log of so many units that its state might not fit into
+// an item: of more than 52 thousand, where items are of a megabyte.
+func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
+	if l := spec.Limit; l.Algorithm == algorithm.SlidingLog {
+		if most := s.engine.largest.Load() / logEntry; l.Count > most {
+			return nil, &algorithm.LimitError{
+				Field: "count", Value: strconv.FormatInt(l.Count, 10),
+				Accept: "1 to " + strconv.FormatInt(most, 10) + " for " + string(l.Algorithm) + " in this memcached, so that the state fits into an item",
+			}
+		}
+	}
+	return s.loop.Bind(spec)
+}
+
+// TrustsClientTime implements [store.Timekeeper].
+func (s *Store) TrustsClientTime() bool { return s.loop.TrustsClientTime() }
+
+// Counts implements [store.Counter].
+func (s *Store) Counts() store.Counts { return s.loop.Counts() }
+
+// Close lets no more operations in, waits for those that are in, which takes no longer than twice the timeout, and
+// closes the connections.
+func (s *Store) Close() error { return errors.Join(s.loop.Close(), s.engine.client.Close()) }
