@@ -1,0 +1,76 @@
+package redis
+
+import (
+	"context"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+)
+
+// chunk is how many requests of a batch one call of the script decides. Longer, and it keeps the server from others.
+const chunk = 64
+
+// TakeMany implements [store.Batcher]. One call of the script decides up to 64 requests, each for itself; in a cluster, those of one
+// slot.
+func (b *binding) TakeMany(
+	ctx context.Context, requests []store.KeyCost, now int64, decisions []algorithm.Decision,
+) ([]algorithm.Decision, error) {
+	given, err := b.store.given(now)
+	if err != nil {
+		return decisions, err
+	}
+	members := make([]member, len(requests))
+	for i, r := range requests {
+		members[i] = member{binding: b, name: b.names.Name(r.Key), cost: r.Cost, index: i}
+	}
+	groups := [][]member{members}
+	if b.store.cluster {
+		groups = bySlot(members)
+	}
+	t := &taking{store: b.store, given: given, verdicts: make([]algorithm.Verdict, len(requests))}
+	done, err := t.takeEach(ctx, groups)
+	for _, v := range t.verdicts[:done] {
+		decisions = append(decisions, v.Decision(b.capacity))
+	}
+	return decisions, err
+}
+
+// takeEach returns how many requests, from the first, have a verdict.
+func (t *taking) takeEach(ctx context.Context, groups [][]member) (int, error) {
+	decided := make([]bool, len(t.verdicts))
+	var failed error
+	for _, group := range groups {
+		for len(group) > 0 && failed == nil {
+			n := min(chunk, len(group))
+			if failed = t.askEach(ctx, group[:n]); failed == nil {
+				for _, m := range group[:n] {
+					decided[m.index] = true
+				}
+			}
+			group = group[n:]
+		}
+	}
+	done := 0
+	for done < len(decided) && decided[done] {
+		done++
+	}
+	return done, failed
+}
+
+func (t *taking) askEach(ctx context.Context, group []member) error {
+	ops := make([]algorithm.Op, len(group))
+	for i, m := range group {
+		ops[i].Cost = m.cost
+	}
+	r, err := t.call(ctx, "take many", group, ops, each)
+	if err != nil {
+		return err
+	}
+	for i, m := range group {
+		granted, old := r.next()
+		if t.verdicts[m.index], err = m.binding.verdict(ops[i], granted, old, r.at, t.heals(m)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package redis_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/redis"
+)
+
+// limits are of every algorithm, with and without its options, and with numbers that are hard on the script.
+var limits = []string{
+	"100/1m", "7/1s burst=3", "1000003/24h", "100000/1s burst=1", "3000000/1s burst=7", "999999937/24h burst=5000", "1/1h",
+	"gcra 10/1s burst=20", "leaky-bucket 4/1s", "cooldown 3/1m", "min-interval 7/1s",
+	"leaky-queue 4/1s queue=10", "leaky-queue 7/1s queue=3",
+	"refill-bucket 50/24h burst=200", "refill-bucket 7/1s burst=3", "fixed-window 10/1s", "fixed-window 1000/1h",
+	"quota-reset 10/1s", "sliding-log 3/1m", "sliding-log 50/1s", "sliding-window 10/1s", "sliding-window 1000000007/24h",
+	"sliding-window 2251799813685248/8760h", "sliding-buckets 100/1m", "sliding-buckets 10/7s cells=3",
+	"sliding-buckets 1000/24h cells=3600", "sliding-buckets 5/1s cells=1",
+	"hybrid 10/1s", "hybrid 7/10s", "exponential 10/1s", "exponential 5/1h strict", "exponential 1000000/1m",
+}
+
+// A walk takes random steps on one key of one limit, and holds the store to the program: in every verdict, and in the state it keeps.
+type walk struct {
+	*rand.Rand
+	limit   algorithm.Limit
+	binding store.Binding
+	program *algorithm.Program
+	now     int64 // µs
+	state   []int64
+	ends    []int64 // of takes, in µs
+}
+
+// step moves the time on, mostly by something like the interval between units, and sometimes back.
+func (w *walk) step() {
+	period := int64(w.limit.Period / time.Microsecond)
+	unit := max(1, period/w.limit.Count)
+	switch w.IntN(20) {
+	case 0:
+		w.now -= w.Int64N(period) + 1
+	case 1:
+		w.now += w.Int64N(3 * period)
+	case 2:
+		w.now += period * (w.Int64N(3) + 1)
+	case 3, 4:
+		w.now += period / (w.Int64N(9) + 1)
+	case 5:
+		w.now += 1
+	case 6, 7, 8:
+	default:
+		w.now += w.Int64N(2 * unit)
+	}
+}
+
+func (w *walk) op() algorithm.Op {
+	capacity := w.limit.Capacity()
+	cost := w.Int64N(3)
+	switch w.IntN(8) {
+	case 0:
+		cost = w.Int64N(capacity + 2)
+	case 1:
+		cost = capacity - w.Int64N(min(3, capacity))
+	case 2:
+		cost = 1
+	}
+	switch w.IntN(12) {
+	case 0, 1:
+		return algorithm.Op{Kind: algorithm.TakeUpTo, Cost: cost}
+	case 2:
+		return algorithm.Op{Kind: algorithm.Refund, Cost: cost}
+	case 3, 4:
+		end := w.now + w.Int64N(int64(w.limit.Period/time.Microsecond))
+		if len(w.ends) > 0 && w.IntN(5) > 0 {
+			end = w.ends[w.IntN(len(w.ends))]
+		}
+		return algorithm.Op{Kind: algorithm.Cancel, Cost: cost, End: end}
+	case 5:
+		if w.IntN(5) == 0 {
+			return algorithm.Op{Kind: algorithm.Reset}
+		}
+	}
+	return algorithm.Op{Kind: algorithm.Take, Cost: cost}
+}
+
+// took remembers a take, so that it can be undone.
+func (w *walk) took(v algorithm.Verdict, at int64) {
+	if v.Granted > 0 {
+		w.ends = append(w.ends, at+int64(v.Reset/time.Microsecond))
+		w.ends = w.ends[max(0, len(w.ends)-8):]
+	}
+}
+
+func (w *walk) run(ctx context.Context, key string, steps int) error {
+	for i := range steps {
+		w.step()
+		op := w.op()
+		before := slices.Clone(w.state)
+		var want algorithm.Result
+		w.state, want = w.program.Apply(w.state, op, w.now)
+		send := op
+		send.End *= 1000
+		got, err := w.binding.Do(ctx, key, send, w.now*1000)
+		if err != nil || got != want.Verdict() {
+			return fmt.Errorf("step %d: %+v at %d in %v: %+v, %v, want %+v", i, op, w.now, before, got, err, want.Verdict())
+		}
+		w.took(got, w.now)
+		if i%4 > 0 && i < steps-1 {
+			continue
+		}
+		state, _, err := w.binding.(store.Inspector).Inspect(ctx, key, w.now*1000)
+		if err != nil || !slices.Equal(state, w.state) {
+			return fmt.Errorf("step %d: %+v at %d makes of %v: %v, %v, want %v", i, op, w.now, before, state, err, w.state)
+		}
+	}
+	return nil
+}
+
+func TestStoreKeepsWhatTheProgramDoes(t *testing.T) {
+	s := open(t, redis.Options{TrustClientTime: true, Timeout: 10 * time.Second})
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	steps := 10_000
+	if testing.Short() {
+		steps = 1000
+	}
+	const walks = 4 // of each limit, at one time: they share the way to the server
+	for _, text := range limits {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			limit := algorithm.MustParseLimit(text)
+			specs := []store.Spec{{Limit: limit, Name: t.Name()}}
+			if limit.Algorithm.Linear() {
+				specs = append(specs, store.Spec{Limit: limit, Name: t.Name(), TimeDebt: true})
+			}
+			for _, spec := range specs {
+				failures := make(chan error, walks)
+				for i := range walks {
+					b, err := s.Bind(spec)
+					if err != nil {
+						t.Fatal(err)
+					}
+					random := rand.New(rand.NewPCG(seed, uint64(i)))
+					w := &walk{
+						Rand: random, limit: limit, binding: b, program: b.(store.Inspector).Program(), now: 1_700_000_000_000_000 + random.Int64N(1e9),
+					}
+					go func() { failures <- w.run(t.Context(), fmt.Sprint(i), steps/walks) }()
+				}
+				for range walks {
+					if err := <-failures; err != nil {
+						t.Errorf("%+v: %v", spec, err)
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,70 @@
+-- Everything but the quick case. ARGV[2] says how the parts belong together:
+--
+-- 'j' all are to be granted what they ask, or none; 'l' none is; 'e' each is for itself, one after another.
+--
+-- ARGV[3] has a letter for the machine of each part. Then come for each part: the operation, how many arguments, the arguments.
+-- Besides the machines' operations there are 'P', a peek; 'I', a peek at all of a state; 'X', which forgets it.
+
+-- Mode 'k' tries all commands that the script may need, on a key of its own.
+if mode == 'k' then
+  local key, soon = KEYS[1], format('%.0f', now / 1000 + 1000)
+  call('UNLINK', key)
+  call('SET', key, '0', 'PX', '1000')
+  call('SET', key, '0', 'PXAT', soon)
+  call('GET', key)
+  call('UNLINK', key)
+  call('RPUSH', key, '0', '1', '2')
+  call('PEXPIRE', key, '1000')
+  call('PEXPIREAT', key, soon)
+  call('LLEN', key)
+  call('LINDEX', key, 0)
+  call('LRANGE', key, 0, -1)
+  call('LSET', key, 0, '3')
+  call('LTRIM', key, 1, -1)
+  call('RPOP', key)
+  call('UNLINK', key)
+  return seconds .. ' ' .. micros
+end
+
+local function step(key, kind, op, a)
+  if op == 'X' then
+    return '0', '', function() call('UNLINK', key) end
+  end
+  if kind == 'g' or kind == 'c' then return steps.g(key, op, a) end
+  local old = call('GET', key) or ''
+  if op == 'P' or op == 'I' then return '+', old end
+  if old == '' and (op == 'R' or op == 'C') then return '0', old end
+  local granted, new, fresh = steps[kind](old, op, a)
+  return granted, old, new, fresh
+end
+
+local function write(key, new, fresh)
+  if type(new) == 'function' then
+    new()
+  elseif new then
+    keep(key, new, fresh)
+  end
+end
+
+local reply = seconds .. ' ' .. micros
+local a, all = 4, mode == 'j'
+local later = {}
+for i = 1, #KEYS do
+  local key = KEYS[i]
+  local granted, old, new, fresh = step(key, sub(kinds, i, i), ARGV[a], a + 2)
+  local denied = sub(granted, -1) == '-'
+  reply = reply .. ' ' .. granted .. ' ' .. old
+  if mode == 'e' or denied then
+    write(key, new, fresh)
+  else
+    later[i] = { new, fresh }
+  end
+  all = all and not denied
+  a = a + 2 + ARGV[a + 1]
+end
+if all then
+  for i = 1, #KEYS do
+    write(KEYS[i], later[i][1], later[i][2])
+  end
+end
+return reply

@@ -1,0 +1,157 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+)
+
+// DefaultTimeout is how long an operation may take with a store that is not told.
+const DefaultTimeout = time.Second
+
+// Options for New and Open. The zero value is good for most programs.
+type Options struct {
+	// Prefix begins the names of all keys, and separates programs that share a server; "" is store.DefaultPrefix.
+	Prefix string
+	// TrustClientTime lets callers tell the time of an operation. All that use a key must then have one clock. States expire by the server's
+	// clock, a day later than they would by the time told. The server's time is used where none is told.
+	TrustClientTime bool
+	// Timeout bounds each operation, also when its context has a later deadline or none; 0 means DefaultTimeout. It includes
+	// the time to connect again. An operation that several commands make, such as a TakeAll over several slots of
+	// a cluster, may take as many.
+	Timeout time.Duration
+}
+
+// Store is a [store.Store] in Redis or Valkey. Make one with Open or New.
+type Store struct {
+	client  rueidis.Client
+	owned   bool   // the client is to be closed with the store
+	server  string // where, for errors
+	prefix  string
+	trusts  bool
+	timeout time.Duration
+	cluster bool
+
+	healed, reloads, failures atomic.Int64
+}
+
+// New returns a store over a client of yours, which it does not close. Caching in the client is of no use to it, and nor are
+// retries: the script is never sent again by a client that leaves EVALSHA and EVAL, which write, alone.
+// It speaks to no server; see Check.
+func New(client rueidis.Client, o Options) (*Store, error) {
+	if client == nil {
+		return nil, fmt.Errorf("redis: client is nil; accepted: one of rueidis.NewClient")
+	}
+	if err := store.CheckPrefix(o.Prefix); err != nil {
+		return nil, err
+	}
+	if o.Timeout < 0 {
+		return nil, fmt.Errorf("redis: timeout is %v; accepted: more than 0, or 0 for %v", o.Timeout, DefaultTimeout)
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	return &Store{
+		client: client, server: "a server", prefix: o.Prefix, trusts: o.TrustClientTime, timeout: o.Timeout,
+		cluster: client.Mode() == rueidis.ClientModeCluster,
+	}, nil
+}
+
+// Close closes the connections, if Open made them.
+func (s *Store) Close() error {
+	if s.owned {
+		s.client.Close()
+	}
+	return nil
+}
+
+// TrustsClientTime implements [store.Timekeeper].
+func (s *Store) TrustsClientTime() bool { return s.trusts }
+
+// Counts implements [store.Counter].
+func (s *Store) Counts() store.Counts {
+	return store.Counts{Healed: s.healed.Load(), Reloads: s.reloads.Load(), Failures: s.failures.Load()}
+}
+
+// Check reports whether the server can be reached, is recent enough, and grants all rights that the store needs. Open calls
+// it. It writes, and removes, a key of its own.
+func (s *Store) Check(ctx context.Context) error {
+	key := strings.TrimSuffix(store.Pattern(s.prefix), "*") + "{%check}" // no state has this name
+	_, err := s.run(ctx, "check", []string{key}, []string{"", "k", ""})
+	return err
+}
+
+// Bind implements [store.Store]. It refuses limits whose numbers a script can't keep exactly: a count or a burst of more than 2^51, and
+// a linear limit whose interval is a fraction of microseconds with a denominator of more than 2^52. None of a
+// count up to 4 million million is.
+func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
+	program, err := store.CompileMicroseconds(spec)
+	if err != nil {
+		return nil, err
+	}
+	names, err := store.NewNames(s.prefix, spec)
+	if err != nil {
+		return nil, err
+	}
+	b := &binding{store: s, names: names, program: program, machine: newMachine(spec), capacity: program.Limit().Capacity()}
+	if err := b.machine.check(); err != nil {
+		return nil, err
+	}
+	b.heals = !spec.TimeDebt
+	if b.machine.letter == 'l' {
+		b.one = b.machine.kernel.quick([]string{""}, 1, b.heals)
+	}
+	return b, nil
+}
+
+// given returns the time of an operation as the script is told it: "" for the server's.
+func (s *Store) given(now int64) (string, error) {
+	switch {
+	case now == store.OwnClock:
+		return "", nil
+	case !s.trusts:
+		return "", store.ErrClientTime
+	}
+	return strconv.FormatInt(store.Microseconds(now), 10), nil
+}
+
+// run calls the script. verb says what for, in errors.
+func (s *Store) run(ctx context.Context, verb string, keys, args []string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	n := int64(len(keys))
+	text, err := s.client.Do(ctx, s.client.B().Evalsha().Sha1(scriptSHA).Numkeys(n).Key(keys...).Arg(args...).Build()).ToString()
+	if forgotten(err) {
+		s.reloads.Add(1)
+		text, err = s.client.Do(ctx, s.client.B().Eval().Script(script).Numkeys(n).Key(keys...).Arg(args...).Build()).ToString()
+	}
+	if err != nil {
+		return "", s.fail(verb, err)
+	}
+	return text, nil
+}
+
+// forgotten reports whether an error is that the server does not know the script. It has then done nothing.
+func forgotten(err error) bool {
+	e, ok := rueidis.IsRedisErr(err)
+	return ok && e.IsNoScript()
+}
+
+var (
+	_ store.Store      = (*Store)(nil)
+	_ store.Joiner     = (*Store)(nil)
+	_ store.Timekeeper = (*Store)(nil)
+	_ store.Counter    = (*Store)(nil)
+	_ store.Stamper    = (*binding)(nil)
+	_ store.Inspector  = (*binding)(nil)
+	_ store.Batcher    = (*binding)(nil)
+	_                  = algorithm.Never
+)

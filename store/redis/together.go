@@ -1,0 +1,201 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+)
+
+// TakeAll implements [store.Joiner]. On a single server, and where all keys are in one slot of a cluster, as all limits of one key
+// are, it is one call of the script. The slots of a cluster are otherwise taken from in their order, and what
+// was taken is given back when one denies: see docs/redis.md.
+func (s *Store) TakeAll(ctx context.Context, parts []store.Part, now int64, verdicts []algorithm.Verdict) ([]algorithm.Verdict, error) {
+	given, err := s.given(now)
+	if err != nil || len(parts) == 0 {
+		return verdicts, err
+	}
+	joint := make([]member, len(parts))
+	hopeless := false
+	for i, p := range parts {
+		b, ok := p.Binding.(*binding)
+		if !ok { // of a store that wraps this one
+			return store.TakeInTurn(ctx, parts, now, verdicts)
+		}
+		joint[i] = member{binding: b, name: b.names.Name(p.Key), cost: p.Cost, index: i}
+		hopeless = hopeless || p.Cost > b.capacity
+	}
+	groups := [][]member{joint}
+	if s.cluster {
+		groups = bySlot(joint)
+	}
+	first := len(verdicts)
+	verdicts = append(verdicts, make([]algorithm.Verdict, len(parts))...)
+	t := &taking{store: s, given: given, verdicts: verdicts[first:]}
+	if err := t.take(ctx, groups, hopeless); err != nil {
+		return verdicts[:first], err
+	}
+	return verdicts, nil
+}
+
+// A member is one part of a TakeAll, or of a batch.
+type member struct {
+	binding *binding
+	name    string
+	cost    int64
+	index   int // among the parts
+}
+
+// bySlot returns the members of each slot together, in an order that is the same for all callers.
+func bySlot(members []member) [][]member {
+	slots := make([]int, len(members))
+	order := make([]int, len(members))
+	for i, m := range members {
+		slots[i], order[i] = slot(m.name), i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return slots[i] - slots[j] })
+	var groups [][]member
+	for n, i := range order {
+		if n == 0 || slots[i] != slots[order[n-1]] {
+			groups = append(groups, nil)
+		}
+		last := len(groups) - 1
+		groups[last] = append(groups[last], members[i])
+	}
+	return groups
+}
+
+// A taking is one TakeAll.
+type taking struct {
+	store    *Store
+	given    string
+	verdicts []algorithm.Verdict
+	taken    []taken
+}
+
+// A taken group has been charged, and can be given back.
+type taken struct {
+	group []member
+	at    int64     // by the server's clock, in microseconds
+	asked time.Time // by ours, before
+}
+
+// Modes of the script.
+const (
+	all  = "j" // all or none
+	none = "l" // none, to see what stands
+	each = "e"
+)
+
+func (t *taking) take(ctx context.Context, groups [][]member, hopeless bool) error {
+	mode := all
+	if hopeless {
+		mode = none
+	}
+	for i, group := range groups {
+		denied, err := t.ask(ctx, group, mode)
+		if err != nil {
+			return errors.Join(err, t.giveBack(ctx))
+		}
+		if !denied || mode == none {
+			continue
+		}
+		if err := t.giveBack(ctx); err != nil {
+			return err
+		}
+		return t.take(ctx, groups[i+1:], true)
+	}
+	return nil
+}
+
+// ask takes from a group, or looks at it, and reports whether it denies.
+func (t *taking) ask(ctx context.Context, group []member, mode string) (denied bool, err error) {
+	asked := time.Now()
+	ops := make([]algorithm.Op, len(group))
+	for i, m := range group {
+		ops[i].Cost = m.cost
+	}
+	r, err := t.call(ctx, "take all", group, ops, mode)
+	if err != nil {
+		return false, err
+	}
+	look := r
+	for i, m := range group {
+		granted, old := r.next()
+		v, err := m.binding.verdict(ops[i], granted, old, r.at, t.heals(m))
+		if err != nil {
+			return false, err
+		}
+		t.verdicts[m.index] = v
+		denied = denied || v.Granted < 0
+	}
+	if !denied && mode == all {
+		t.taken = append(t.taken, taken{group, r.at, asked})
+		return false, nil
+	}
+	for _, m := range group { // those that would have granted stand as they stood
+		_, old := look.next()
+		if t.verdicts[m.index].Granted >= 0 {
+			if t.verdicts[m.index], err = m.binding.verdict(algorithm.Op{}, "+", old, r.at, t.heals(m)); err != nil {
+				return false, err
+			}
+		}
+	}
+	return denied, nil
+}
+
+func (t *taking) heals(m member) bool { return m.binding.heals && t.given == "" }
+
+// call calls the script for a group.
+func (t *taking) call(ctx context.Context, verb string, group []member, ops []algorithm.Op, mode string) (reply, error) {
+	keys, args := make([]string, len(group)), make([]string, 3, 3+10*len(group))
+	kinds := make([]byte, len(group))
+	for i, m := range group {
+		keys[i], kinds[i] = m.name, m.binding.machine.letter
+		args = m.binding.part(args, ops[i], t.heals(m))
+	}
+	args[0], args[1], args[2] = t.given, mode, string(kinds)
+	text, err := t.store.run(ctx, verb, keys, args)
+	if err != nil {
+		return reply{}, err
+	}
+	return readReply(text)
+}
+
+// giveBack gives back what was taken, as far as the limits still hold it, also when ctx has ended.
+func (t *taking) giveBack(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	var failed error
+	for _, taken := range t.taken {
+		ops := make([]algorithm.Op, len(taken.group))
+		elapsed := time.Duration(0)
+		if t.given == "" {
+			elapsed = max(1, time.Since(taken.asked))
+		}
+		for i, m := range taken.group {
+			v := t.verdicts[m.index]
+			limit := m.binding.program.Limit()
+			ops[i] = algorithm.Op{Kind: algorithm.Cancel, End: taken.at + int64(v.Reset)/tick}
+			ops[i].Cost = limit.Outstanding(v.Granted, v.Decision(m.binding.capacity), elapsed)
+			if elapsed == 0 {
+				ops[i].Kind = algorithm.Refund // nothing has come back in no time
+			}
+		}
+		r, err := t.call(ctx, "give back", taken.group, ops, each)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		for i, m := range taken.group {
+			granted, old := r.next()
+			v, err := m.binding.verdict(ops[i], granted, old, r.at, t.heals(m))
+			v.Granted = 0
+			t.verdicts[m.index], failed = v, errors.Join(failed, err)
+		}
+	}
+	t.taken = nil
+	return failed
+}
