@@ -17,6 +17,7 @@ var arrows = map[string][]string{
 	"store":                  {"algorithm"},
 	"store/memory":           {"algorithm", "store"},
 	"store/swap":             {"algorithm", "store"},
+	"store/memcached":        {"algorithm", "store", "store/swap"},
 	"store/storetest/engine": {},
 	"":                       {"algorithm", "store", "store/memory"},
 	"replay":                 {"", "store/memory"},

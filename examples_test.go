@@ -15,8 +15,8 @@ import (
 // The packages that programs import to limit anything.
 var library = []string{".", "algorithm", "algorithm/bounds", "store", "store/memory"}
 
-// The packages that the weir program is made of. Their entry points belong together, and are used in examples of the package.
-var parts = []string{"replay", "server", "server/limiters", "server/resp", "server/httpapi"}
+// The packages that the weir program is made of, and the stores on engines. Their entry points belong together, and are used in examples of the package.
+var parts = []string{"store/swap", "store/memcached", "replay", "server", "server/limiters", "server/resp", "server/httpapi"}
 
 func TestEveryEntryPointHasAnExample(t *testing.T) {
 	for _, dir := range library {
