@@ -20,7 +20,7 @@ var limits = []string{
 	"leaky-queue 4/1s queue=10", "leaky-queue 7/1s queue=3",
 	"refill-bucket 50/24h burst=200", "refill-bucket 7/1s burst=3", "fixed-window 10/1s", "fixed-window 1000/1h",
 	"quota-reset 10/1s", "sliding-log 3/1m", "sliding-log 50/1s", "sliding-window 10/1s", "sliding-window 1000000007/24h",
-	"sliding-window 2251799813685248/8760h", "sliding-buckets 100/1m", "sliding-buckets 10/7s cells=3",
+	"sliding-window 2251799813685248/240h", "sliding-buckets 100/1m", "sliding-buckets 10/7s cells=3",
 	"sliding-buckets 1000/24h cells=3600", "sliding-buckets 5/1s cells=1",
 	"hybrid 10/1s", "hybrid 7/10s", "exponential 10/1s", "exponential 5/1h strict", "exponential 1000000/1m",
 }

@@ -141,7 +141,7 @@ if kinds == 'g' or kinds == 'c' or many then
       return search(first, nil, base, (units - base) % wrap)
     end
 
-    if op == 'P' then return mark .. '+', used > 0 and digest(at(full(n)), used) or '' end
+    if op == 'P' then return mark .. '+', used > 0 and digest(at(full(n)), used) or digest() end
     if op == 'I' then return '+', table.concat(call('LRANGE', key, 0, -1), ':') end
 
     if op == 'T' or op == 'U' then
@@ -155,7 +155,7 @@ if kinds == 'g' or kinds == 'c' or many then
           expire(gone(last), true)
         end or nil
       end
-      return mark .. grant(op, cost), used > 0 and digest(last, used) or '', function()
+      return mark .. grant(op, cost), digest(last, used), function()
         if last <= horizon then
           rewrite('0:0', line(newest, cost))
         else
@@ -173,7 +173,7 @@ if kinds == 'g' or kinds == 'c' or many then
 
     if op == 'R' then
       if cost >= used then
-        return mark .. '0', used > 0 and digest(last, used) or '', function() call('UNLINK', key) end
+        return mark .. '0', digest(last, used), function() call('UNLINK', key) end
       end
       local left = used - cost
       local e, l = search(first, nil, base, left), full(n)
