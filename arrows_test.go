@@ -18,6 +18,7 @@ var arrows = map[string][]string{
 	"store/memory":           {"algorithm", "store"},
 	"store/swap":             {"algorithm", "store"},
 	"store/memcached":        {"algorithm", "store", "store/swap"},
+	"store/storetest":        {"algorithm", "store", "store/memory"},
 	"store/storetest/engine": {},
 	"":                       {"algorithm", "store", "store/memory"},
 	"replay":                 {"", "store/memory"},

@@ -1,0 +1,54 @@
+package storetest
+
+// start is a time within the reach of every limit: 14 November 2023, in nanoseconds since the Unix epoch. It is a whole
+// number of most periods, and of all ticks.
+const start int64 = 1_700_000_000_000_000_000
+
+// limits are every algorithm, with and without its options, and rates whose interval is no whole number of microseconds.
+var limits = []string{
+	"10/1s", "3/1s burst=5", "7/1s",
+	"gcra 10/1s burst=20", "gcra 99999/1s burst=50", "gcra 100000/1s burst=1",
+	"leaky-bucket 4/1s", "leaky-bucket 9/1m burst=3",
+	"leaky-queue 4/1s", "leaky-queue 4/1s queue=10", "leaky-queue 7/1s queue=2",
+	"cooldown 3/1m", "cooldown 7/1s",
+	"min-interval 10/1s", "min-interval 7/1s",
+	"refill-bucket 5/10s burst=12", "refill-bucket 7/1s",
+	"fixed-window 5/10s", "fixed-window 100/500ms",
+	"quota-reset 5/10s", "quota-reset 100/500ms",
+	"sliding-log 4/10s", "sliding-log 20/500ms",
+	"sliding-window 9/10s", "sliding-window 100/1m",
+	"sliding-buckets 8/10s cells=7", "sliding-buckets 100/1m",
+	"hybrid 6/6s", "hybrid 7/1s",
+	"exponential 10/10s", "exponential 100/1h", "exponential 10/10s strict",
+}
+
+// slow are limits, one or more of each algorithm, that give next to nothing back while a test runs, so that what they
+// admit by a clock that runs is known to the unit.
+var slow = []string{
+	"25/720h", "7/720h burst=25", "gcra 25/720h", "leaky-bucket 25/720h", "leaky-queue 25/720h queue=24", "cooldown 25/720h", "min-interval 1/720h",
+	"refill-bucket 5/720h burst=25", "fixed-window 25/720h", "quota-reset 25/720h", "sliding-log 25/720h", "sliding-window 25/720h",
+	"sliding-buckets 25/720h cells=30", "hybrid 25/720h", "exponential 25/720h", "exponential 25/720h strict",
+}
+
+// quick are limits, one of each algorithm, that have given all back within a second.
+var quick = []string{
+	"2/400ms", "gcra 2/400ms", "leaky-bucket 2/400ms", "leaky-queue 2/400ms queue=1", "cooldown 2/400ms", "min-interval 2/800ms",
+	"refill-bucket 1/200ms burst=2", "fixed-window 2/400ms", "quota-reset 2/400ms", "sliding-log 2/400ms", "sliding-window 2/400ms",
+	"sliding-buckets 2/400ms cells=8", "hybrid 2/400ms", "exponential 2/400ms",
+}
+
+// traceless are limits of which a take that is given back at the same instant leaves no trace.
+var traceless = []string{
+	"5/1s", "gcra 7/1s burst=4", "leaky-bucket 4/1s", "cooldown 3/1m", "fixed-window 5/10s", "sliding-log 4/10s",
+	"sliding-window 9/10s", "sliding-buckets 8/10s cells=7",
+}
+
+// extremes are limits with numbers near the ends of what int64 and float64 count. A store may refuse them.
+var extremes = []string{
+	"1000000/1s burst=9000000000", "1/24h burst=20000", "1000000000/1s burst=3", "3/8760h", "9007199254740993/8760h",
+	"leaky-queue 1/1h queue=500000", "cooldown 16777217/24h",
+	"fixed-window 9223372036854775807/1h", "fixed-window 9007199254740993/1h", "quota-reset 9007199254740993/8760h",
+	"sliding-log 9007/24h", "sliding-window 4503599627370497/1h", "sliding-window 9223372036854775807/1h",
+	"sliding-buckets 9007199254740993/1h cells=60", "refill-bucket 9007199254740993/1h", "refill-bucket 1/1ms burst=100000",
+	"hybrid 1000000/1h", "exponential 4503599627370496/1h", "exponential 1000000/4000h",
+}

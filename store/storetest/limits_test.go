@@ -1,0 +1,25 @@
+package storetest
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/weirlimit/weir/algorithm"
+)
+
+func TestLimitsAreOfEveryAlgorithm(t *testing.T) {
+	for name, texts := range map[string][]string{"limits": limits, "slow": slow, "quick": quick} {
+		for _, a := range algorithm.All() {
+			if !slices.ContainsFunc(texts, func(text string) bool {
+				return algorithm.MustParseLimit(text).Canonical().Algorithm == a
+			}) {
+				t.Errorf("%s has none of %s", name, a)
+			}
+		}
+	}
+	for _, text := range slices.Concat(traceless, extremes) {
+		if _, err := algorithm.ParseLimit(text); err != nil {
+			t.Error(err)
+		}
+	}
+}

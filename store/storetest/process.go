@@ -1,0 +1,177 @@
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+)
+
+// processVariable tells a test binary that it is one of the processes of a suite.
+const processVariable = "WEIR_STORETEST_PROCESS"
+
+// processes is how many a suite has besides its own.
+const processes = 4
+
+// Main runs the tests of a package whose store other processes can share. It belongs in TestMain, because the suite starts the test
+// binary again as other processes; there it calls open, with [Harness.Process], for stores that are used until the process
+// ends. In the process of the tests, atExit is called when they are over. Main does not return.
+func Main(m *testing.M, open func(process string, o Options) (store.Store, error), atExit ...func()) {
+	if os.Getenv(processVariable) != "" {
+		if err := serve(os.Stdin, os.Stdout, open); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	code := m.Run()
+	for _, f := range atExit {
+		f()
+	}
+	os.Exit(code)
+}
+
+// A race is many requests at one time.
+type race struct {
+	Process  string // of the harness
+	Options  Options
+	Spec     store.Spec
+	Key      string
+	Cost     int64
+	Now      int64
+	Requests int
+}
+
+// An outcome is what came of it.
+type outcome struct {
+	Granted int64 // units
+	Error   string
+}
+
+// run takes, from many goroutines.
+func (r race) run(s store.Store) (o outcome) {
+	b, err := s.Bind(r.Spec)
+	if err != nil {
+		return outcome{Error: err.Error()}
+	}
+	var granted atomic.Int64
+	errs := make([]error, r.Requests)
+	var wg sync.WaitGroup
+	for i := range r.Requests {
+		wg.Go(func() {
+			v, err := b.Do(context.Background(), r.Key, algorithm.Op{Cost: r.Cost}, r.Now)
+			granted.Add(max(0, v.Granted))
+			errs[i] = err
+		})
+	}
+	wg.Wait()
+	o.Granted = granted.Load()
+	if err := errors.Join(errs...); err != nil {
+		o.Error = err.Error()
+	}
+	return o
+}
+
+// serve runs races that are told on in, until there are no more.
+func serve(in io.Reader, out io.Writer, open func(string, Options) (store.Store, error)) error {
+	stores := map[Options]store.Store{}
+	races, outcomes := json.NewDecoder(in), json.NewEncoder(out)
+	for {
+		var r race
+		if err := races.Decode(&r); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if stores[r.Options] == nil {
+			s, err := open(r.Process, r.Options)
+			if err != nil {
+				return err
+			}
+			stores[r.Options] = s
+		}
+		if err := outcomes.Encode(r.run(stores[r.Options])); err != nil {
+			return err
+		}
+	}
+}
+
+// A crew is the processes of a suite. They start when they are first needed.
+type crew struct {
+	process string
+	members []*member
+}
+
+type member struct {
+	cmd      *exec.Cmd
+	in       io.Closer
+	races    *json.Encoder
+	outcomes *json.Decoder
+	said     *strings.Builder
+}
+
+// race has every process run a race at the same time, and returns what came of all.
+func (c *crew) race(r race) (all outcome, err error) {
+	if err := c.hire(); err != nil {
+		return all, err
+	}
+	r.Process = c.process
+	for _, m := range c.members {
+		if err := m.races.Encode(r); err != nil {
+			return all, m.explain(err)
+		}
+	}
+	for _, m := range c.members {
+		var o outcome
+		if err := m.outcomes.Decode(&o); err != nil {
+			return all, m.explain(err)
+		}
+		all.Granted += o.Granted
+		all.Error += o.Error
+	}
+	return all, nil
+}
+
+func (m *member) explain(err error) error {
+	m.in.Close()
+	return fmt.Errorf("a process of the suite (does TestMain call storetest.Main?): %w, %w: %s", err, m.cmd.Wait(), m.said)
+}
+
+func (c *crew) hire() error {
+	for len(c.members) < processes {
+		exe, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		m := &member{cmd: exec.Command(exe, "-test.run=^$"), said: &strings.Builder{}} //nolint:noctx // dismiss ends it
+		m.cmd.Env = append(os.Environ(), processVariable+"=1")
+		m.cmd.Stderr = m.said
+		in, err1 := m.cmd.StdinPipe()
+		out, err2 := m.cmd.StdoutPipe()
+		if err := errors.Join(err1, err2, m.cmd.Start()); err != nil {
+			return err
+		}
+		m.in, m.races, m.outcomes = in, json.NewEncoder(in), json.NewDecoder(out)
+		c.members = append(c.members, m)
+	}
+	return nil
+}
+
+// dismiss ends the processes.
+func (c *crew) dismiss() {
+	for _, m := range c.members {
+		m.in.Close()
+		m.cmd.Wait() //nolint:errcheck // what they had to say they have said
+	}
+	c.members = nil
+}

@@ -1,0 +1,64 @@
+package storetest
+
+import (
+	"testing"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+)
+
+const (
+	requests = 200 // at one time
+	rounds   = 3
+)
+
+// exactInProcess is pitfall S3 within one process: however many ask at once, the capacity is admitted, to the unit.
+func exactInProcess(k *check) {
+	exact(k, func(s store.Store, r race) outcome {
+		r.Requests = requests
+		return r.run(s)
+	})
+}
+
+// exactAcrossProcesses is pitfall S3: four processes share one limit.
+func exactAcrossProcesses(k *check) {
+	if !k.shared() {
+		k.Skip("the store is not shared by processes (Harness.Process is empty)")
+	}
+	exact(k, func(_ store.Store, r race) outcome {
+		r.Requests = requests / processes
+		all, err := k.crew.race(r)
+		if err != nil {
+			k.Fatalf("%v", err)
+		}
+		return all
+	})
+}
+
+// exact races for the capacity of a key under every algorithm, by the caller's time and by the engine's.
+func exact(k *check, run func(store.Store, race) outcome) {
+	again := rounds
+	if testing.Short() {
+		again = 1
+	}
+	for _, o := range []Options{{}, {TrustClientTime: true}} {
+		s := k.harness.Open(k.TB, o)
+		for _, text := range slow {
+			limit := algorithm.MustParseLimit(text)
+			if k.refused(limit) != "" {
+				continue
+			}
+			capacity := limit.Capacity()
+			for range again {
+				r := race{Options: o, Spec: store.Spec{Limit: limit, Name: k.name()}, Key: "hot", Cost: 1, Now: store.OwnClock}
+				if o.TrustClientTime {
+					r.Now = start
+				}
+				if got := run(s, r); got.Error != "" || got.Granted != capacity {
+					k.Fatalf("%v: %d requests at once, trusting their time: %v: admitted %d, want %d; errors: %.500s",
+						limit, requests, o.TrustClientTime, got.Granted, capacity, got.Error)
+				}
+			}
+		}
+	}
+}

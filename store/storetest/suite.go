@@ -1,0 +1,265 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+)
+
+// seedVariable is the environment's name for a seed to repeat.
+const seedVariable = "WEIR_STORETEST_SEED"
+
+// A suite is one run of the rules.
+type suite struct {
+	harness Harness
+	tick    time.Duration
+	seed    uint64
+	run     string // part of every name, so that runs on one engine have nothing in common
+	crew    *crew
+}
+
+func newSuite(h Harness) *suite {
+	s := &suite{harness: h, tick: h.Tick, seed: rand.Uint64(), run: strconv.FormatUint(rand.Uint64(), 36), crew: &crew{process: h.Process}}
+	if s.tick == 0 {
+		s.tick = time.Microsecond
+	}
+	if seed, err := strconv.ParseUint(os.Getenv(seedVariable), 10, 64); err == nil {
+		s.seed = seed
+	}
+	return s
+}
+
+// hold holds the store to one rule.
+func (s *suite) hold(t testing.TB, rule Rule) {
+	t.Helper()
+	k := &check{TB: t, suite: s, rule: rule.Name}
+	defer func() {
+		if t.Failed() {
+			t.Logf("the store breaks this rule: %s (%s=%d repeats the random choices)", rule.Sentence, seedVariable, s.seed)
+		}
+	}()
+	defer k.stopped()
+	rule.check(k)
+}
+
+// A check is one rule that is held against a store. Its Fatalf may be called in the goroutines of each.
+type check struct {
+	testing.TB
+	*suite
+	rule  string
+	names atomic.Int64
+}
+
+// stop is what Fatalf ends a goroutine with.
+type stop struct{}
+
+// Fatalf fails the check and ends the goroutine's part of it.
+func (k *check) Fatalf(format string, args ...any) {
+	k.Helper()
+	k.Errorf(format, args...)
+	panic(stop{})
+}
+
+// stopped is deferred around what may call Fatalf.
+func (k *check) stopped() {
+	if r := recover(); r != nil {
+		if _, ok := r.(stop); !ok {
+			panic(r)
+		}
+	}
+}
+
+// atOnce is how many goroutines ask the store at a time, where their number is not what is tested.
+const atOnce = 32
+
+// each calls f with 0 to n−1, several at a time. It does not begin another when one failed.
+func (k *check) each(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, atOnce)
+	for i := range n {
+		slots <- struct{}{}
+		if k.Failed() {
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			defer k.stopped()
+			f(i)
+		})
+	}
+	wg.Wait()
+}
+
+// together calls f n times, all at one time.
+func (k *check) together(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	start := make(chan struct{})
+	for i := range n {
+		wg.Go(func() {
+			defer k.stopped()
+			<-start
+			f(i)
+		})
+	}
+	close(start)
+	wg.Wait()
+}
+
+// random returns a source that depends on the seed and on what it is for.
+func (k *check) random(purpose ...any) *rand.Rand {
+	h := fnv.New64a()
+	fmt.Fprint(h, k.rule)
+	fmt.Fprintln(h, purpose...)
+	return rand.New(rand.NewPCG(k.seed, h.Sum64()))
+}
+
+// name returns a name that nothing else has.
+func (k *check) name() string {
+	return fmt.Sprintf("%s %s %d", k.run, k.rule, k.names.Add(1))
+}
+
+// trusting opens a store that trusts the caller's time, asking opens one that decides by its own clock.
+func (k *check) trusting() store.Store { return k.harness.Open(k.TB, Options{TrustClientTime: true}) }
+func (k *check) asking() store.Store   { return k.harness.Open(k.TB, Options{}) }
+
+// shared reports whether stores that are opened have one engine.
+func (k *check) shared() bool { return k.harness.Process != "" }
+
+// refused returns why a limit is refused.
+func (k *check) refused(limit algorithm.Limit) string {
+	if _, err := algorithm.Compile(limit, k.tick); err != nil {
+		return err.Error()
+	}
+	if k.harness.Refuses == nil {
+		return ""
+	}
+	return k.harness.Refuses(limit)
+}
+
+// A bound is a limit on a store, with what its verdicts mean.
+type bound struct {
+	*check
+	limit   algorithm.Limit
+	spec    store.Spec
+	program *algorithm.Program
+	binding store.Binding
+}
+
+// bind prepares a limit under a name of its own. It returns nil for one that the harness says is refused.
+func (k *check) bind(s store.Store, text string) *bound {
+	k.Helper()
+	limit := algorithm.MustParseLimit(text)
+	if k.refused(limit) != "" {
+		return nil
+	}
+	return k.bindSpec(s, store.Spec{Limit: limit, Name: k.name()})
+}
+
+// bindSpec prepares a limit that is not refused.
+func (k *check) bindSpec(s store.Store, spec store.Spec) *bound {
+	k.Helper()
+	compile := algorithm.Compile
+	if spec.TimeDebt {
+		compile = algorithm.CompileShared
+	}
+	program, err := compile(spec.Limit, k.tick)
+	if err != nil {
+		k.Fatalf("%v: %v", spec.Limit, err)
+	}
+	binding, err := s.Bind(spec)
+	if err != nil {
+		k.Fatalf("%v under the name %.100q: %v", spec.Limit, spec.Name, err)
+	}
+	return &bound{check: k, limit: spec.Limit, spec: spec, program: program, binding: binding}
+}
+
+// bindAll prepares limits; those that are refused are not among them.
+func (k *check) bindAll(s store.Store, texts []string) (all []*bound) {
+	k.Helper()
+	for _, text := range texts {
+		if b := k.bind(s, text); b != nil {
+			all = append(all, b)
+		}
+	}
+	if len(all) == 0 {
+		k.Fatalf("the store refuses all of %q", texts)
+	}
+	return all
+}
+
+// do carries out an operation that must not fail.
+func (b *bound) do(key string, op algorithm.Op, now int64) algorithm.Verdict {
+	b.Helper()
+	v, err := b.binding.Do(context.Background(), key, op, now)
+	if err != nil {
+		b.Fatalf("%v: %s on %.60q: %v", b.limit, describe(op), key, err)
+	}
+	return v
+}
+
+func (b *bound) take(key string, cost, now int64) algorithm.Verdict {
+	b.Helper()
+	return b.do(key, algorithm.Op{Cost: cost}, now)
+}
+
+func (b *bound) peek(key string, now int64) algorithm.Verdict {
+	b.Helper()
+	return b.take(key, 0, now)
+}
+
+// want fails unless a verdict is as expected.
+func (b *bound) want(got, want algorithm.Verdict, format string, args ...any) {
+	b.Helper()
+	if got != want {
+		b.Fatalf("%v: %s: got %s, want %s", b.limit, fmt.Sprintf(format, args...), show(got), show(want))
+	}
+}
+
+// ticks converts nanoseconds.
+func (k *check) ticks(ns int64) int64 {
+	t := ns / int64(k.tick)
+	if ns%int64(k.tick) < 0 {
+		t--
+	}
+	return t
+}
+
+// expect returns what the program says about operations on a fresh key, one after another.
+func (b *bound) expect(now int64, ops ...algorithm.Op) (v algorithm.Verdict) {
+	var state []int64
+	for _, op := range ops {
+		op.End = b.ticks(op.End)
+		var r algorithm.Result
+		state, r = b.program.Apply(state, op, b.ticks(now))
+		v = r.Verdict()
+	}
+	return v
+}
+
+// describe tells an operation.
+func describe(op algorithm.Op) string {
+	kind := [...]string{"take", "take up to", "refund", "reset", "cancel"}[op.Kind]
+	if op.Kind == algorithm.Cancel {
+		return fmt.Sprintf("%s %d of the end %d", kind, op.Cost, op.End)
+	}
+	return fmt.Sprintf("%s %d", kind, op.Cost)
+}
+
+// show tells a verdict.
+func show(v algorithm.Verdict) string {
+	wait := v.Wait.String()
+	if v.Wait == algorithm.Never {
+		wait = "never"
+	}
+	return fmt.Sprintf("{granted %d, remaining %d, wait %s, reset %v}", v.Granted, v.Remaining, wait, v.Reset)
+}

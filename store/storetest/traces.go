@@ -1,0 +1,201 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/memory"
+)
+
+const (
+	stepsPerAlgorithm = 10_000 // at least
+	stepsPerTrace     = 125
+	stepsShown        = 8
+)
+
+// eras are times at which traces begin: today, the far side of 32 bits and of 2^51 microseconds, and both sides of 1970.
+var eras = []int64{start, 2_550_000_000_000_000_000, 0, -1_000_000_000_000_000}
+
+// traces runs random operations of every limit on many keys, at times that are the caller's.
+func traces(k *check) {
+	traceAll(k, limits, stepsPerAlgorithm)
+}
+
+// extremeTraces does it for limits of great numbers.
+func extremeTraces(k *check) {
+	traceAll(k, extremes, stepsPerAlgorithm/20)
+}
+
+func traceAll(k *check, texts []string, stepsEach int) {
+	if testing.Short() {
+		stepsEach /= 10
+	}
+	byAlgorithm := map[algorithm.Algorithm]int{}
+	for _, text := range texts {
+		byAlgorithm[algorithm.MustParseLimit(text).Canonical().Algorithm]++
+	}
+	var all []*trace
+	stores := map[bool]store.Store{}
+	for _, text := range texts {
+		limit := algorithm.MustParseLimit(text)
+		for i := range 1 + stepsEach/byAlgorithm[limit.Canonical().Algorithm]/stepsPerTrace {
+			back := i%3 == 2
+			era := eras[i/3%len(eras)]
+			s := stores[back]
+			if s == nil || !k.shared() { // traces have a clock each, and a store that is not shared can have one too
+				s = k.trusting()
+				stores[back] = s
+			}
+			if b := k.bind(s, text); b != nil {
+				all = append(all, newTrace(b, i, era, back))
+			}
+		}
+	}
+	k.Logf("%d traces of %d steps", len(all), stepsPerTrace)
+	k.each(len(all), func(i int) { all[i].run() })
+}
+
+// A trace is a sequence of operations on one key.
+type trace struct {
+	*bound
+	random *rand.Rand
+	key    string
+	back   bool // time may step back
+	now    int64
+	seen   int64 // the latest time at which the key was fresh: before it a store may deny what it likes
+	model  model
+	memory store.Binding
+
+	last  algorithm.Verdict
+	ends  []int64 // of what was taken, for Cancel
+	shown []string
+}
+
+func newTrace(b *bound, i int, era int64, back bool) *trace {
+	t := &trace{bound: b, random: b.random(b.limit, i), key: fmt.Sprint("key ", i), back: back, now: era, model: freshModel()}
+	t.now += t.random.Int64N(int64(time.Hour)) / 1000 * 1000
+	t.seen = t.now
+	var err error
+	if t.memory, err = memory.New(memory.Options{}).Bind(b.spec); err != nil {
+		b.Fatalf("%v in memory: %v", b.limit, err)
+	}
+	return t
+}
+
+func (t *trace) run() {
+	for range stepsPerTrace {
+		t.step()
+	}
+}
+
+func (t *trace) step() {
+	t.now = max(t.seen, t.now+t.gap()/1000*1000)
+	op := t.op()
+	got := t.do(t.key, op, t.now)
+	if t.shown = append(t.shown, fmt.Sprintf("at %s %s: %s", showTime(t.now), describe(op), show(got))); len(t.shown) > stepsShown {
+		t.shown = t.shown[1:]
+	}
+	inTicks := op
+	inTicks.End = t.ticks(op.End)
+	next, want, ok := t.model.step(t.program, inTicks, t.ticks(t.now), got)
+	if !ok {
+		t.Fatalf("%v, %s: the last of these steps should be %s:\n\t%s", t.limit, t.key, showAll(want), strings.Join(t.shown, "\n\t"))
+	}
+	t.compare(op, got)
+	if now := t.ticks(t.now); t.model.fresh(t.program, now) || next.fresh(t.program, now) {
+		t.seen = max(t.seen, t.now)
+	}
+	t.model, t.last = next, got
+	if op.Kind <= algorithm.TakeUpTo && got.Granted > 0 {
+		t.ends = append(t.ends, t.now+int64(got.Reset))
+	}
+}
+
+// compare holds a verdict against that of the store in memory, whose waits are rounded up to a nanosecond only.
+func (t *trace) compare(op algorithm.Op, got algorithm.Verdict) {
+	want, err := t.memory.Do(context.Background(), t.key, op, t.now)
+	if err != nil {
+		t.Fatalf("%v in memory: %v", t.limit, err)
+	}
+	if want.Wait != algorithm.Never {
+		want.Wait = t.roundUp(want.Wait)
+	}
+	want.Reset = t.roundUp(want.Reset)
+	if got != want {
+		t.Fatalf("%v, %s: the last of these steps is %s in memory:\n\t%s", t.limit, t.key, show(want), strings.Join(t.shown, "\n\t"))
+	}
+}
+
+func (k *check) roundUp(d time.Duration) time.Duration {
+	if over := d % k.tick; over > 0 {
+		d += k.tick - over
+	}
+	return d
+}
+
+// op draws an operation.
+func (t *trace) op() algorithm.Op {
+	switch n := t.random.IntN(100); {
+	case n < 60:
+		return algorithm.Op{Cost: t.cost()}
+	case n < 72:
+		return algorithm.Op{Kind: algorithm.TakeUpTo, Cost: t.cost()}
+	case n < 82:
+		return algorithm.Op{Kind: algorithm.Refund, Cost: t.cost()}
+	case n < 95:
+		return algorithm.Op{Kind: algorithm.Cancel, Cost: t.cost(), End: t.end()}
+	case n < 98:
+		return algorithm.Op{}
+	}
+	return algorithm.Op{Kind: algorithm.Reset}
+}
+
+func (t *trace) cost() int64 {
+	capacity := t.limit.Capacity()
+	costs := []int64{
+		1, 1, 1, 1, 1, 2, 2, 3, 0, capacity, capacity - capacity/2, t.last.Remaining, min(t.last.Remaining, math.MaxInt64-1) + 1,
+	}
+	if t.random.IntN(20) == 0 {
+		costs = []int64{min(capacity, math.MaxInt64-1) + 1, 1 << 53, 1<<53 + 1, 1 << 62, math.MaxInt64}
+	}
+	return costs[t.random.IntN(len(costs))]
+}
+
+// end draws the End of a Cancel: mostly that of something taken lately.
+func (t *trace) end() int64 {
+	if len(t.ends) == 0 || t.random.IntN(8) == 0 {
+		return t.now + t.random.Int64N(int64(t.limit.Period)+1)/1000*1000
+	}
+	return t.ends[len(t.ends)-1-t.random.IntN(min(4, len(t.ends)))]
+}
+
+// gap draws the time from one operation to the next, in nanoseconds, around the edges that the last verdict and the limit make.
+func (t *trace) gap() int64 {
+	period := int64(t.limit.Period)
+	interval := period / t.limit.Count
+	wait := int64(t.last.Wait)
+	if t.last.Wait == algorithm.Never || t.last.Granted >= 0 {
+		wait = interval
+	}
+	const tick = 1000
+	if t.back && t.random.IntN(5) == 0 {
+		back := []int64{tick, interval + tick, period / 2, period, period + tick, 3 * period}
+		return -back[t.random.IntN(len(back))]
+	}
+	gaps := []int64{
+		0, 0, 0, 0, tick, wait + tick - 1, wait - tick, int64(t.last.Reset), int64(t.last.Reset) - tick,
+		interval, interval / 3, t.random.Int64N(period), period - tick, period,
+	}
+	if t.random.IntN(25) == 0 {
+		gaps = []int64{10*period + tick, 1000 * period}
+	}
+	gap := gaps[t.random.IntN(len(gaps))]
+	return max(0, min(gap, int64(365*24*time.Hour)))
+}
