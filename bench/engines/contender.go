@@ -13,6 +13,9 @@ type limiter interface {
 	Allow(ctx context.Context, key string) (bool, error)
 }
 
+// An opener builds a limiter at the URL of a space, and returns what ends it.
+type opener func(ctx context.Context, url string, b budget) (limiter, func(), error)
+
 // A budget is the limit that every contender is given: Count units per Period, all of them at once if they are there.
 type budget struct {
 	Count  int64
@@ -47,7 +50,7 @@ type contender struct {
 	// count what scripts call.
 	sends map[string]float64
 	// open builds the limiter and returns what ends it.
-	open func(ctx context.Context, url string, b budget) (limiter, func(), error)
+	open opener
 	// decides is false for one that keeps no budget.
 	decides bool
 }
@@ -65,12 +68,14 @@ const weirRedis = "weir"
 // contenders returns all of them, in the order of the tables.
 func contenders() []contender {
 	return []contender{
+		{weirRedis, ours, redisEngine, "0", script, openWeir(redisEngine), true},
 		{"redis_rate", documented, redisEngine, "1", script, openRedisRate(false), true},
 		{"throttled", documented, redisEngine, "2", swaps, openThrottled(false), true},
 		{"redis_rate, auto-pipelined", tuned, redisEngine, "1", script, openRedisRate(true), true},
 		{"throttled, auto-pipelined", tuned, redisEngine, "2", swaps, openThrottled(true), true},
 		{"bare INCR", floor, redisEngine, "3", map[string]float64{"incr": 1}, openIncrement, false},
 		{"bare EVALSHA", floor, redisEngine, "3", script, openScript, false},
+		{"weir, memcached", ours, memcachedEngine, "", nil, openWeir(memcachedEngine), true},
 	}
 }
 

@@ -35,7 +35,7 @@ type redisRate struct {
 	limit redis_rate.Limit
 }
 
-func openRedisRate(piped bool) func(context.Context, string, budget) (limiter, func(), error) {
+func openRedisRate(piped bool) opener {
 	return func(_ context.Context, url string, b budget) (limiter, func(), error) {
 		c, end, err := dial(url, piped)
 		if err != nil {
@@ -55,7 +55,7 @@ func (r redisRate) Allow(ctx context.Context, key string) (bool, error) {
 type throttledLimiter struct{ l *throttled.GCRARateLimiterCtx }
 
 // openThrottled stands on go-redis, not redigo: with that one throttled sends SELECT before every command.
-func openThrottled(piped bool) func(context.Context, string, budget) (limiter, func(), error) {
+func openThrottled(piped bool) opener {
 	return func(_ context.Context, url string, b budget) (limiter, func(), error) {
 		c, end, err := dial(url, piped)
 		if err != nil {
