@@ -17,6 +17,7 @@ var arrows = map[string][]string{
 	"store":                  {"algorithm"},
 	"store/memory":           {"algorithm", "store"},
 	"store/swap":             {"algorithm", "store"},
+	"store/redis":            {"algorithm", "store"},
 	"store/memcached":        {"algorithm", "store", "store/swap"},
 	"store/storetest":        {"algorithm", "store", "store/memory"},
 	"store/storetest/engine": {},

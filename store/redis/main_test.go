@@ -1,20 +1,25 @@
 package redis_test
 
 import (
-	"os"
+	"context"
 	"testing"
 	"time"
 
+	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/redis"
+	"github.com/weirlimit/weir/store/storetest"
 	"github.com/weirlimit/weir/store/storetest/engine"
 )
+
+// patience is for a busy machine.
+const patience = 20 * time.Second
 
 var server = engine.Shared(func(t testing.TB) *engine.Server { return engine.Redis(t) })
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	engine.Close()
-	os.Exit(code)
+	storetest.Main(m, func(url string, o storetest.Options) (store.Store, error) {
+		return redis.Open(context.Background(), url, redis.Options{TrustClientTime: o.TrustClientTime, Timeout: patience})
+	}, engine.Close)
 }
 
 // open returns a store on the server that tests share.
@@ -26,9 +31,9 @@ func open(t testing.TB, o redis.Options) *redis.Store {
 func openURL(t testing.TB, url string, o redis.Options) *redis.Store {
 	t.Helper()
 	if o.Timeout == 0 {
-		o.Timeout = 10 * time.Second // the machine may be busy
+		o.Timeout = patience
 	}
-	s, err := redis.Open(t.Context(), url, o)
+	s, err := redis.Open(context.Background(), url, o)
 	if err != nil {
 		t.Fatal(err)
 	}
