@@ -154,6 +154,7 @@ func (e *engine) stop() {
 			_ = e.cmd.Process.Kill()
 			<-e.exited
 		}
+		e.cmd = nil
 	}
 	_ = os.RemoveAll(e.dir)
 }
