@@ -42,6 +42,9 @@ var atClose []func()
 // lasting is a test whose cleanups wait for Close.
 type lasting struct{ testing.TB }
 
+// Failed is false: the test has ended by then, and can't be told anything.
+func (l *lasting) Failed() bool { return false }
+
 func (l *lasting) Cleanup(f func()) {
 	serial.Lock()
 	defer serial.Unlock()
