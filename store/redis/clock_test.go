@@ -1,0 +1,219 @@
+package redis_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/redis"
+)
+
+// raw returns a client without a store.
+func raw(t testing.TB, addr string) rueidis.Client {
+	t.Helper()
+	c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}, DisableCache: true, ForceSingleClient: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func ask(t testing.TB, c rueidis.Client, words ...string) rueidis.RedisResult {
+	t.Helper()
+	r := c.Do(t.Context(), c.B().Arbitrary(words...).Build())
+	if err := r.Error(); err != nil && !rueidis.IsRedisNil(err) {
+		t.Fatalf("%q: %v", words, err)
+	}
+	return r
+}
+
+func number(t testing.TB, c rueidis.Client, words ...string) int64 {
+	t.Helper()
+	n, err := ask(t, c, words...).AsInt64()
+	if err != nil {
+		t.Fatalf("%q: %v", words, err)
+	}
+	return n
+}
+
+// census returns the names of all keys that a pattern matches, with their remaining life in milliseconds.
+func census(t testing.TB, c rueidis.Client, pattern string) map[string]int64 {
+	t.Helper()
+	names, err := ask(t, c, "KEYS", pattern).AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lives := map[string]int64{}
+	for _, name := range names {
+		lives[name] = number(t, c, "PTTL", name)
+	}
+	return lives
+}
+
+func bind(t testing.TB, s *redis.Store, name, text string) store.Binding {
+	t.Helper()
+	b, err := s.Bind(store.Spec{Name: name, Limit: algorithm.MustParseLimit(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// The server's clock decides, and a state that is further ahead of it than the limit can have brought it, as after the clock stepped
+// back, is made full debt and counted (pitfall T4). Here states come from a caller whose clock is ahead.
+func TestServersClock(t *testing.T) {
+	ctx := context.Background()
+	own, trusting := open(t, redis.Options{}), open(t, redis.Options{TrustClientTime: true})
+	for _, text := range limits {
+		b, ahead := bind(t, own, t.Name(), text), bind(t, trusting, t.Name(), text)
+		period := algorithm.MustParseLimit(text).Period
+		w := &walk{Rand: rand.New(rand.NewPCG(1, 1)), limit: algorithm.MustParseLimit(text), now: time.Now().UnixMicro()}
+		program := b.(store.Inspector).Program()
+		healed := int64(0)
+		for i := range 300 {
+			if i%10 == 0 {
+				now := time.Now().Add(time.Duration(w.Int64N(int64(4 * period)))).UnixMicro()
+				for range w.IntN(4) {
+					now += w.Int64N(period.Microseconds())
+					if _, err := ahead.Do(ctx, "key", algorithm.Op{Cost: 1 + w.Int64N(w.limit.Capacity())}, now*1000); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			state, _, err := ahead.(store.Inspector).Inspect(ctx, "key", 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := slices.Clone(state)
+			op := w.op()
+			send := op
+			send.End *= 1000
+			counted := own.Counts().Healed
+			got, ns, err := b.(store.Stamper).DoStamped(ctx, "key", send, store.OwnClock)
+			if err != nil {
+				t.Fatalf("%s: %+v in %v: %v", text, op, before, err)
+			}
+			at := ns / 1000
+			peek := op.Cost == 0 && op.Kind != algorithm.Reset || op.Kind == algorithm.Take && op.Cost > w.limit.Capacity()
+			repaired := program.Heal(state, at)
+			kept := slices.Clone(before)
+			after, want := program.Apply(state, op, at)
+			if !peek {
+				kept = slices.Clone(after)
+			}
+			other := want
+			if program.Fresh(slices.Clone(before), at) { // it may have expired, which a Cancel tells
+				_, other = program.Apply(nil, op, at)
+			}
+			if got != want.Verdict() && got != other.Verdict() {
+				t.Fatalf("%s: %+v at %d in %v: %+v, want %+v", text, op, at, before, got, want.Verdict())
+			}
+			if repaired && !peek {
+				healed++
+			}
+			if delta := own.Counts().Healed - counted; (delta == 1) != (repaired && !peek) {
+				t.Fatalf("%s: %+v at %d in %v counts %d as healed", text, op, at, before, delta)
+			}
+			now, _, err := ahead.(store.Inspector).Inspect(ctx, "key", 0)
+			if err != nil || !slices.Equal(now, kept) && !program.Fresh(kept, time.Now().UnixMicro()+1) {
+				t.Fatalf("%s: %+v at %d in %v leaves %v, want %v, %v", text, op, at, before, now, kept, err)
+			}
+			w.took(got, at)
+		}
+		if healed == 0 {
+			t.Errorf("%s: no state was healed", text)
+		}
+	}
+}
+
+func TestClientTimeIsRefused(t *testing.T) {
+	s := open(t, redis.Options{})
+	if s.TrustsClientTime() || !open(t, redis.Options{TrustClientTime: true}).TrustsClientTime() {
+		t.Error("stores don't say whether they trust callers")
+	}
+	b := bind(t, s, t.Name(), "1/1m")
+	if _, err := b.Do(t.Context(), "key", algorithm.Op{Cost: 1}, 0); err != store.ErrClientTime {
+		t.Error(err)
+	}
+	if found := census(t, raw(t, server(t).Addr()), "*"+t.Name()+"*"); len(found) > 0 {
+		t.Error(found)
+	}
+}
+
+// Pitfall A11: numbers come out of Lua with all their digits, also in 2050.
+func TestA11DigitsOfTime(t *testing.T) {
+	s := open(t, redis.Options{TrustClientTime: true})
+	b := bind(t, s, t.Name(), "100000/1s burst=1")
+	now := time.Date(2050, 6, 1, 12, 0, 0, 123_457_000, time.UTC).UnixNano()
+	for i, want := range []int64{1, -1} { // the second comes 1µs later
+		v, err := b.Do(t.Context(), "key", algorithm.Op{Cost: 1}, now+int64(i)*1000)
+		if err != nil || v.Granted != want {
+			t.Errorf("request %d: %+v, %v", i, v, err)
+		}
+	}
+	c := raw(t, server(t).Addr())
+	for name := range census(t, c, "*"+t.Name()+"*") {
+		text, err := ask(t, c, "GET", name).ToString()
+		if want := "2537697600123467"; err != nil || text != want {
+			t.Errorf("%s is %q, want %q", name, text, want)
+		}
+	}
+	own := bind(t, open(t, redis.Options{}), t.Name()+" own", "1/1h burst=1")
+	if _, err := own.Do(t.Context(), "key", algorithm.Op{Cost: 1}, store.OwnClock); err != nil {
+		t.Fatal(err)
+	}
+	for name := range census(t, c, "*"+t.Name()+"+own*") {
+		if text, _ := ask(t, c, "GET", name).ToString(); len(text) != 16 || strings.Trim(text, "0123456789") != "" {
+			t.Errorf("%s is %q, want microseconds", name, text)
+		}
+	}
+}
+
+// Pitfall A12: windows of less than a second.
+func TestA12HalfASecond(t *testing.T) {
+	trusting, own := open(t, redis.Options{TrustClientTime: true}), open(t, redis.Options{})
+	c := raw(t, server(t).Addr())
+	for _, text := range []string{"1/500ms", "quota-reset 1/500ms", "sliding-log 1/500ms", "fixed-window 1/500ms"} {
+		b := bind(t, trusting, t.Name(), text)
+		const second = int64(time.Second)
+		for _, step := range []struct{ now, granted int64 }{{second, 1}, {second + second/2 - 1000, -1}, {second + second/2, 1}} {
+			v, err := b.Do(t.Context(), "key", algorithm.Op{Cost: 1}, step.now)
+			if err != nil || v.Granted != step.granted {
+				t.Errorf("%s at %v: %+v, %v", text, step.now, v, err)
+			}
+		}
+		v, err := bind(t, own, t.Name()+"own", text).Do(t.Context(), "key", algorithm.Op{Cost: 1}, store.OwnClock)
+		if err != nil || v.Granted != 1 || v.Reset <= 0 || v.Reset > time.Second/2 {
+			t.Errorf("%s: %+v, %v", text, v, err)
+		}
+	}
+	for name, life := range census(t, c, "*"+t.Name()+"own*") {
+		if life < 0 || life > 1000 { // -2: it is gone by now
+			if life != -2 {
+				t.Errorf("%s lives for %d ms", name, life)
+			}
+		}
+	}
+}
+
+// Pitfall A14: 10 per 18 s with a burst of 1: what is rounded is never the interval.
+func TestA14Rounding(t *testing.T) {
+	b := bind(t, open(t, redis.Options{TrustClientTime: true}), t.Name(), "10/18s burst=1")
+	for _, step := range []struct {
+		now     time.Duration
+		granted int64
+	}{{0, 1}, {1100 * time.Millisecond, -1}, {1799999 * time.Microsecond, -1}, {1800 * time.Millisecond, 1}} {
+		v, err := b.Do(t.Context(), "key", algorithm.Op{Cost: 1}, int64(time.Hour+step.now))
+		if err != nil || v.Granted != step.granted {
+			t.Errorf("at %v: %+v, %v", step.now, v, err)
+		}
+	}
+}
