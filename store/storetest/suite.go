@@ -234,8 +234,11 @@ func (k *check) ticks(ns int64) int64 {
 	return t
 }
 
-// expect returns what the program says about operations on a fresh key, one after another.
+// expect returns what the program says about operations on a fresh key, one after another; about a look if there are none.
 func (b *bound) expect(now int64, ops ...algorithm.Op) (v algorithm.Verdict) {
+	if len(ops) == 0 {
+		ops = []algorithm.Op{{}}
+	}
 	var state []int64
 	for _, op := range ops {
 		op.End = b.ticks(op.End)

@@ -1,0 +1,170 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+)
+
+const (
+	clients      = 8
+	historyKeys  = 3
+	phases       = 6 // of a history; the caller's time goes on between them
+	opsPerPhase  = 5 // of each client
+	checkTimeout = 30 * time.Second
+)
+
+// linearizable records what concurrent clients were told, at times that are theirs, and looks for an order of the operations in
+// which the program would have said the same.
+func linearizable(k *check) {
+	histories(k, k.trusting(), func(b *bound, key string, op algorithm.Op, now int64) (algorithm.Verdict, int64, error) {
+		v, err := b.binding.Do(context.Background(), key, op, now)
+		return v, now, err
+	})
+}
+
+// linearizableByOwnClock does it by the engine's clock, at the times that a Stamper tells.
+func linearizableByOwnClock(k *check) {
+	s := k.asking()
+	if _, ok := k.bindAll(s, slow)[0].binding.(store.Stamper); !ok {
+		k.Skip("the store has no store.Stamper, so the times of its own clock are not known")
+	}
+	histories(k, s, func(b *bound, key string, op algorithm.Op, _ int64) (algorithm.Verdict, int64, error) {
+		return b.binding.(store.Stamper).DoStamped(context.Background(), key, op, store.OwnClock)
+	})
+}
+
+// ask carries out an operation and tells when it took effect.
+type ask func(b *bound, key string, op algorithm.Op, now int64) (v algorithm.Verdict, at int64, err error)
+
+func histories(k *check, s store.Store, do ask) {
+	var all []*bound
+	for _, text := range []string{
+		"12/1s", "7/100ms burst=9", "gcra 12/1s", "leaky-bucket 10/1s", "leaky-queue 9/1s", "cooldown 12/1s", "min-interval 50/1s",
+		"refill-bucket 5/1s burst=12", "fixed-window 12/1s", "quota-reset 12/1s", "sliding-log 9/1s", "sliding-window 12/1s",
+		"sliding-buckets 12/1s cells=10", "hybrid 12/1s", "exponential 12/1s", "exponential 12/1s strict",
+	} {
+		if b := k.bind(s, text); b != nil {
+			all = append(all, b)
+		}
+	}
+	for _, b := range all { // one after the other: it is the clients that are concurrent
+		b.checkHistory(b.record(do))
+	}
+}
+
+// asked is the input of an operation, told its output.
+type asked struct {
+	key string
+	op  algorithm.Op
+}
+
+type told struct {
+	v  algorithm.Verdict
+	at int64 // in ticks
+}
+
+// record lets clients ask, and returns what each was told when. Between phases nobody asks, and the caller's time goes on.
+func (b *bound) record(do ask) (history []porcupine.Operation) {
+	began := time.Now()
+	var mu sync.Mutex
+	for phase := range phases {
+		now := start + int64(phase)*int64(b.limit.Period)/4000*1000
+		b.together(clients, func(client int) {
+			random := b.random(b.limit, phase, client)
+			for range opsPerPhase {
+				op := b.someOp(random, now)
+				key := fmt.Sprint("key ", random.IntN(historyKeys))
+				call := int64(time.Since(began))
+				v, at, err := do(b, key, op, now)
+				back := int64(time.Since(began))
+				if err != nil {
+					b.Fatalf("%v: %s: %v", b.limit, describe(op), err)
+				}
+				op.End = b.ticks(op.End)
+				mu.Lock()
+				history = append(history, porcupine.Operation{
+					ClientId: client, Input: asked{key, op}, Call: call, Output: told{v, b.ticks(at)}, Return: back,
+				})
+				mu.Unlock()
+			}
+		})
+	}
+	return history
+}
+
+func (b *bound) someOp(random *rand.Rand, now int64) algorithm.Op {
+	op := algorithm.Op{Cost: 1 + random.Int64N(2)}
+	switch n := random.IntN(20); {
+	case n == 0:
+		op = algorithm.Op{Kind: algorithm.Reset}
+	case n < 3:
+		op.Kind = algorithm.Refund
+	case n < 5:
+		op.Kind, op.End = algorithm.Cancel, now+int64(b.limit.Period)*random.Int64N(3)/2000*1000
+	case n < 8:
+		op.Kind = algorithm.TakeUpTo
+	case n < 9:
+		op.Cost = 0
+	}
+	return op
+}
+
+// checkHistory looks for an order, key by key.
+func (b *bound) checkHistory(history []porcupine.Operation) {
+	b.Helper()
+	spec := porcupine.Model{
+		Partition: byKey,
+		Init:      func() any { return freshModel() },
+		Step: func(state, input, output any) (bool, any) {
+			in, out := input.(asked), output.(told)
+			next, _, ok := state.(model).step(b.program, in.op, out.at, out.v)
+			return ok, next
+		},
+		Equal: func(x, y any) bool { return x.(model).equal(y.(model)) },
+		Hash:  func(x any) uint64 { return x.(model).hash() },
+	}
+	switch porcupine.CheckOperationsTimeout(spec, history, checkTimeout) {
+	case porcupine.Unknown:
+		b.Logf("%v: no order was found within %v, and none excluded", b.limit, checkTimeout)
+	case porcupine.Illegal:
+		for _, part := range byKey(history) {
+			if porcupine.CheckOperationsTimeout(spec, part, checkTimeout) == porcupine.Illegal {
+				b.Fatalf("%v: there is no order of these operations that explains their verdicts:\n%s", b.limit, showHistory(part))
+			}
+		}
+	}
+}
+
+func byKey(history []porcupine.Operation) [][]porcupine.Operation {
+	parts := map[string][]porcupine.Operation{}
+	for _, o := range history {
+		key := o.Input.(asked).key
+		parts[key] = append(parts[key], o)
+	}
+	all := make([][]porcupine.Operation, 0, len(parts))
+	for _, part := range parts {
+		all = append(all, part)
+	}
+	return all
+}
+
+func showHistory(part []porcupine.Operation) string {
+	slices.SortFunc(part, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
+	var text strings.Builder
+	for _, o := range part {
+		in, out := o.Input.(asked), o.Output.(told)
+		fmt.Fprintf(&text, "\tclient %d, from %v to %v: %s at tick %d: %s\n",
+			o.ClientId, time.Duration(o.Call), time.Duration(o.Return), describe(in.op), out.at, show(out.v))
+	}
+	return text.String()
+}
