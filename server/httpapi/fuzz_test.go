@@ -18,14 +18,14 @@ func FuzzTake(f *testing.F) {
 	for _, seed := range []string{
 		`{"key":"user:42","limit":"100/1m"}`, `{"key":"k","limit":"gcra 10/1s burst=20","cost":3,"at_us":1735689600000000}`,
 		`{"key":"\ud83d\ude00\u0000","limit":"sliding-log 3/1m","cost":0}`, `{"key":"\ud800","limit":"1/1s"}`,
-		`{"key":"k","limit":"1/1s","key":"l"}`, `{"Key":"k"}`, `{} {}`, `[`, `{"key":{"key":[]}}`, `{"cost":1e400}`, `nul`, "\xff",
+		`{"key":"k","limit":"1/1s","key":"l"}`, `{"Key":"k"}`, `{"key":"k","limit":"1/1s","name":"login"}`, `{} {}`, `[`, `{"key":{"key":[]}}`, `{"cost":1e400}`, `nul`, "\xff",
 		`{"key":"k","limit":"1/1s",}`, `{"key" "k"}`, `{"key":"k" "limit":"1/1s"}`, `{"key":"k","limit":"9223372036854775807/1ns"}`,
 	} {
 		f.Add(seed)
 	}
 	s := New(Options{Limiters: limiters.New(memory.New(memory.Options{MaxKeys: 1000})), TrustClientTime: true})
 	f.Fuzz(func(t *testing.T, body string) {
-		q, p := decode([]byte(body), take, true)
+		q, p := decode([]byte(body), operations[0], true)
 		if p == nil {
 			sameAsUnmarshal(t, body, q)
 		} else if p.Field == "" || p.Accepted == "" || p.Status != http.StatusBadRequest {
@@ -49,13 +49,14 @@ func sameAsUnmarshal(t *testing.T, body string, got request) {
 	want := struct {
 		Key   string
 		Limit string
+		Name  string
 		Cost  int64
 		At    int64 `json:"at_us"`
 	}{Cost: 1}
 	if err := json.Unmarshal([]byte(body), &want); err != nil {
 		t.Fatalf("decoded what encoding/json refuses: %v", err)
 	}
-	if got.key != want.Key || got.limit != want.Limit || got.cost != want.Cost || got.timed && got.at.UnixMicro() != want.At {
+	if got.key != want.Key || got.limit != want.Limit || got.name != want.Name || got.cost != want.Cost || got.timed && got.at.UnixMicro() != want.At {
 		t.Errorf("decoded %+v, encoding/json %+v", got, want)
 	}
 }

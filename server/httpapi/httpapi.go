@@ -31,11 +31,11 @@ const (
 	idleTimeout   = 2 * time.Minute
 )
 
-// Limiters finds the limiter that enforces a limit text. It may be used by many goroutines at once. For a text that
+// Limiters finds the limiter that enforces a limit text, under a name or none. It may be used by many goroutines at once. For a text that
 // makes no sense it returns a *weir.LimitError, whose text clients are shown; of any other error they only
 // learn that there was one.
 type Limiters interface {
-	Get(text []byte) (*weir.Limiter, error)
+	Get(name string, text []byte) (*weir.Limiter, error)
 }
 
 // Options for New.
@@ -47,6 +47,10 @@ type Options struct {
 	// MaxConnections is the number of connections served at once; more are answered 503 and closed as they come.
 	// 0 means DefaultMaxConnections.
 	MaxConnections int
+	// Timeout bounds how long an operation may wait for the store. 0: not at all.
+	Timeout time.Duration
+	// Ready is what /readyz asks: whether a decision could be made. Nil: one always could.
+	Ready func(context.Context) error
 	// Gatherer is what /metrics shows. Nil: nothing.
 	Gatherer prometheus.Gatherer
 	// Log is told of failures that clients are not shown. Nil: slog.Default().
@@ -70,6 +74,9 @@ func New(opts Options) *Server {
 	}
 	if opts.Gatherer == nil {
 		opts.Gatherer = prometheus.NewRegistry()
+	}
+	if opts.Ready == nil {
+		opts.Ready = func(context.Context) error { return nil }
 	}
 	if opts.Log == nil {
 		opts.Log = slog.Default()

@@ -45,18 +45,19 @@ type exchange struct {
 	status                   int
 }
 
-var posts = []string{"/v1/take", "/v1/peek", "/v1/refund", "/v1/reset"}
+var posts = []string{"/v1/take", "/v1/take-up-to", "/v1/peek", "/v1/refund", "/v1/reset"}
 
 func exchanges() []exchange {
 	list := []exchange{
 		{"GET", "/healthz", "", "", true, 200},
+		{"GET", "/readyz", "", "", true, 200},
 		{"GET", "/metrics", "", "", true, 200},
 		{"GET", "/openapi.yaml", "", "", true, 200},
 	}
 	const json = "application/json"
 	large := `{"limit":"1/1s","key":"` + strings.Repeat("k", httpapi.MaxBody) + `"}`
 	for _, op := range posts {
-		costs := op == "/v1/take" || op == "/v1/refund"
+		costs := op == "/v1/take" || op == "/v1/take-up-to" || op == "/v1/refund"
 		list = append(list,
 			exchange{"POST", op, json, `{"key":"k","limit":"2/1h"}`, true, 200},
 			exchange{"POST", op, json, `{"key":"k","limit":"2/1h","at_us":1735689600000000}`, true, 200},
@@ -64,6 +65,8 @@ func exchanges() []exchange {
 			exchange{"POST", op, json, `{"key":"k","limit":"2/1h","cost":3}`, costs, statusIf(costs)},
 			exchange{"POST", op, json, `{"key":"k","limit":"2/1h","cost":-1}`, false, 400},
 			exchange{"POST", op, json, `{"key":"k","limit":"none"}`, true, 400},
+			exchange{"POST", op, json, `{"key":"k","limit":"2/1h","name":"login"}`, true, 200},
+			exchange{"POST", op, json, `{"key":"k","limit":"2/1h","name":null}`, false, 400},
 			exchange{"POST", op, json, `{"key":"k","limit":"` + strings.Repeat(" ", 201) + `"}`, false, 400},
 			exchange{"POST", op, json, `{"key":"k"}`, false, 400},
 			exchange{"POST", op, json, `{"limit":"2/1h"}`, false, 400},
@@ -138,7 +141,12 @@ func TestDescriptionFitsTheServer(t *testing.T) {
 		op, status := e.check(t, s, router, "https://other.example")
 		seen[answer{op.OperationID, status}] = true
 	}
-	s = newServer(func(o *httpapi.Options) { o.Limiters = broken{errors.New("no store")} })
+	s = newServer(func(o *httpapi.Options) {
+		o.Limiters = broken{errors.New("no store")}
+		o.Ready = func(context.Context) error { return errors.New("no store") }
+	})
+	op, status := exchange{"GET", "/readyz", "", "", true, 503}.check(t, s, router, "")
+	seen[answer{op.OperationID, status}] = true
 	for _, path := range posts {
 		e := exchange{"POST", path, "application/json", `{"key":"k","limit":"2/1h"}`, true, 503}
 		op, status := e.check(t, s, router, "")

@@ -14,23 +14,47 @@ import (
 type operation struct {
 	name  string
 	costs bool // takes a "cost"
-	run   func(context.Context, *weir.Limiter, request) (weir.Decision, error)
+	run   func(context.Context, *weir.Limiter, request) (answer, error)
+	takes bool // the verdict is counted
 }
 
-var (
-	take   = operation{"take", true, runTake}
-	peek   = operation{"peek", false, runPeek}
-	refund = operation{"refund", true, runRefund}
-	reset  = operation{"reset", false, runReset}
+// An answer is a decision, and what else an operation answers with.
+type answer struct {
+	weir.Decision
+	granted  int64
+	granting bool // the answer says what was granted
+}
 
-	operations = []operation{take, peek, refund, reset}
-)
+var operations = []operation{
+	{name: "take", costs: true, run: decided(runTake), takes: true},
+	{name: "take-up-to", costs: true, run: runTakeUpTo, takes: true},
+	{name: "peek", run: decided(runPeek)},
+	{name: "refund", costs: true, run: decided(runRefund)},
+	{name: "reset", run: decided(runReset)},
+}
+
+func decided(run func(context.Context, *weir.Limiter, request) (weir.Decision, error)) func(context.Context, *weir.Limiter, request) (answer, error) {
+	return func(ctx context.Context, l *weir.Limiter, q request) (a answer, err error) {
+		a.Decision, err = run(ctx, l, q)
+		return a, err
+	}
+}
 
 func (op operation) fields() string {
 	if op.costs {
-		return "key, limit, cost, at_us"
+		return "key, limit, name, cost, at_us"
 	}
-	return "key, limit, at_us"
+	return "key, limit, name, at_us"
+}
+
+func runTakeUpTo(ctx context.Context, l *weir.Limiter, q request) (a answer, err error) {
+	a.granting = true
+	if q.timed {
+		a.granted, a.Decision, err = l.TakeUpToAt(ctx, q.key, q.cost, q.at)
+	} else {
+		a.granted, a.Decision, err = l.TakeUpTo(ctx, q.key, q.cost)
+	}
+	return a, err
 }
 
 func runTake(ctx context.Context, l *weir.Limiter, q request) (weir.Decision, error) {
@@ -74,22 +98,27 @@ func (s *Server) operate(w http.ResponseWriter, r *http.Request, op operation) *
 	if p != nil {
 		return p
 	}
-	d, err := s.decide(r.Context(), op, q)
+	a, err := s.decide(r.Context(), op, q)
 	if err != nil {
 		return s.problem(err, q)
 	}
-	if op.name == take.name {
-		s.counts.verdict(d.Allowed)
+	if op.takes {
+		s.counts.verdict(a.Allowed)
 	}
 	b.Reset()
-	writeDecision(w, b, d)
+	writeAnswer(w, b, a)
 	return nil
 }
 
-func (s *Server) decide(ctx context.Context, op operation, q request) (weir.Decision, error) {
-	l, err := s.opts.Limiters.Get([]byte(q.limit))
+func (s *Server) decide(ctx context.Context, op operation, q request) (answer, error) {
+	l, err := s.opts.Limiters.Get(q.name, []byte(q.limit))
 	if err != nil {
-		return weir.Decision{}, err
+		return answer{}, err
+	}
+	if s.opts.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.opts.Timeout)
+		defer cancel()
 	}
 	return op.run(ctx, l, q)
 }
@@ -105,6 +134,10 @@ func (s *Server) problem(err error, q request) *Problem {
 	case errors.Is(err, weir.ErrTime):
 		return refuse("at_us", q.at.UTC().Format(time.RFC3339), atAccepted+", in the years 1866 to 2074")
 	}
+	if errors.Is(err, weir.ErrClientTime) {
+		return refuse("at_us", q.at.UTC().Format(time.RFC3339), "no time of the client's: the store of this server decides by its own clock")
+	}
+	s.counts.undecided.Add(1)
 	if s.failures.open(time.Now()) {
 		s.opts.Log.Error("no decision", "error", err)
 	}

@@ -12,15 +12,20 @@ import (
 // jsonType is shared by all answers, and never changed.
 var jsonType = []string{"application/json"}
 
-func writeDecision(w http.ResponseWriter, b *bytes.Buffer, d weir.Decision) {
-	b.Write(appendDecision(b.AvailableBuffer(), d))
+func writeAnswer(w http.ResponseWriter, b *bytes.Buffer, a answer) {
+	b.Write(appendAnswer(b.AvailableBuffer(), a))
 	w.Header()["Content-Type"] = jsonType
 	_, _ = w.Write(b.Bytes())
 }
 
-func appendDecision(b []byte, d weir.Decision) []byte {
+func appendAnswer(b []byte, a answer) []byte {
+	d := a.Decision
 	b = append(b, `{"allowed":`...)
 	b = strconv.AppendBool(b, d.Allowed)
+	if a.granting {
+		b = append(b, `,"granted":`...)
+		b = strconv.AppendInt(b, a.granted, 10)
+	}
 	b = append(b, `,"limit":`...)
 	b = strconv.AppendInt(b, d.Limit, 10)
 	b = append(b, `,"remaining":`...)

@@ -13,6 +13,7 @@ import (
 // A request is the body of an operation.
 type request struct {
 	key, limit string
+	name       string // of the limiter
 	cost       int64
 	at         time.Time
 	timed      bool // at is given
@@ -27,11 +28,13 @@ const (
 	limitField
 	costField
 	atField
+	nameField
 )
 
 const (
 	keyAccepted   = "a string"
 	limitAccepted = "a limit text such as 100/1m or gcra 10/1s burst=20"
+	nameAccepted  = "a string"
 	costAccepted  = "a whole number from 0 to 9223372036854775807"
 	atAccepted    = "whole microseconds since 1970"
 )
@@ -101,6 +104,8 @@ func (q *request) store(field fields, name string, value []byte) (p *Problem) {
 		q.key, p = text(name, value, keyAccepted)
 	case limitField:
 		q.limit, p = text(name, value, limitAccepted)
+	case nameField:
+		q.name, p = text(name, value, nameAccepted)
 	case costField:
 		q.cost, p = whole(name, value, 0, costAccepted)
 	case atField:
@@ -117,6 +122,8 @@ func fieldOf(name string) fields {
 		return keyField
 	case "limit":
 		return limitField
+	case "name":
+		return nameField
 	case "cost":
 		return costField
 	case "at_us":

@@ -1,8 +1,10 @@
 package httpapi
 
 import (
+	"context"
 	_ "embed"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
@@ -31,6 +33,7 @@ func (s *Server) newRoutes() map[string]route {
 	metrics := promhttp.HandlerFor(s.opts.Gatherer, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
 	routes := map[string]route{
 		"/healthz":      {http.MethodGet, static("text/plain; charset=utf-8", []byte("ok\n"))},
+		"/readyz":       {http.MethodGet, s.ready},
 		"/openapi.yaml": {http.MethodGet, static("application/yaml", openAPI)},
 		"/metrics": {http.MethodGet, func(w http.ResponseWriter, r *http.Request) *Problem {
 			metrics.ServeHTTP(w, r)
@@ -43,6 +46,22 @@ func (s *Server) newRoutes() map[string]route {
 		}}
 	}
 	return routes
+}
+
+// readyTimeout bounds how long /readyz waits for the store.
+const readyTimeout = 2 * time.Second
+
+// ready answers whether decisions can be made.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) *Problem {
+	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
+	defer cancel()
+	if err := s.opts.Ready(ctx); err != nil {
+		if s.failures.open(time.Now()) {
+			s.opts.Log.Error("not ready", "error", err)
+		}
+		return &Problem{Status: http.StatusServiceUnavailable, Detail: "the store can't be reached"}
+	}
+	return static("text/plain; charset=utf-8", []byte("ok\n"))(w, r)
 }
 
 func static(contentType string, body []byte) func(http.ResponseWriter, *http.Request) *Problem {

@@ -19,7 +19,7 @@ import (
 // broken is a set of limiters whose store can't be reached.
 type broken struct{ err error }
 
-func (b broken) Get([]byte) (*weir.Limiter, error) { return nil, b.err }
+func (b broken) Get(string, []byte) (*weir.Limiter, error) { return nil, b.err }
 
 func newServer(change ...func(*httpapi.Options)) *httpapi.Server {
 	opts := httpapi.Options{Limiters: limiters.New(memory.New(memory.Options{})), Log: slog.New(slog.DiscardHandler)}

@@ -11,11 +11,14 @@ type Stats struct {
 	Requests, Allowed, Denied int64
 	// Errors counts the requests that were answered with a problem.
 	Errors int64
+	// Undecided counts those among them on which the store could not decide.
+	Undecided int64
 }
 
 type counts struct {
 	connections, accepted, refused    atomic.Int64
 	requests, allowed, denied, errors atomic.Int64
+	undecided                         atomic.Int64
 }
 
 // Stats returns the counts so far. They are read one after another, not at one instant.
@@ -29,6 +32,7 @@ func (s *Server) Stats() Stats {
 		Allowed:     c.allowed.Load(),
 		Denied:      c.denied.Load(),
 		Errors:      c.errors.Load(),
+		Undecided:   c.undecided.Load(),
 	}
 }
 

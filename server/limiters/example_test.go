@@ -14,11 +14,11 @@ import (
 func Example() {
 	ctx, set := context.Background(), limiters.New(memory.New(memory.Options{}))
 
-	limiter, err := set.Get([]byte("2/1h"))
+	limiter, err := set.Get("", []byte("2/1h"))
 	if err != nil {
 		panic(err)
 	}
-	again, err := set.Get([]byte("2/60m")) // another spelling of the same limit
+	again, err := set.Get("", []byte("2/60m")) // another spelling of the same limit
 	fmt.Println(limiter == again, err)
 
 	throttle, err := set.Throttle(16, 30, time.Minute) // the state is under the key alone

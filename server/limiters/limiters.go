@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -15,48 +16,97 @@ import (
 const throttleName = "CL.THROTTLE"
 
 // A Set gives out limiters over one store. It remembers a bounded number of them; which ones makes no difference
-// to what they decide, because a limiter's state is in the store, under the limit's canonical text.
+// to what they decide, because a limiter's state is in the store, under its name and the limit's canonical text.
 // It may be used by many goroutines at once.
 type Set struct {
 	store     store.Store
-	limiters  *cache[*weir.Limiter] // by limit text, canonical or not
-	throttles *cache[store.Binding] // by capacity, count and period
+	bounds    *cache[*Bound] // by limit text, canonical or not
+	named     *cache[*Bound] // by limit text, name and whether debts are shared
+	throttles *cache[*Bound] // by capacity, count and period
 }
 
 // New returns a Set over s.
 func New(s store.Store) *Set {
-	return &Set{store: s, limiters: newCache[*weir.Limiter](), throttles: newCache[store.Binding]()}
+	return &Set{store: s, bounds: newCache[*Bound](), named: newCache[*Bound](), throttles: newCache[*Bound]()}
 }
 
-// Get returns the limiter of a limit text. Texts that mean the same limit share one limiter. For a text that
-// it remembers, Get takes no lock and allocates nothing. The error is of a text that makes no sense, or of
+// A Bound is a limit that the store has bound, with what its Binding can do besides.
+type Bound struct {
+	store.Binding
+	Limit    algorithm.Limit
+	Capacity int64
+	Batcher  store.Batcher // the Binding, or nil if that is none
+	Stamper  store.Stamper // the same
+	Clock    store.Clock   // the same
+
+	limiter *weir.Limiter // nil where limits share debts
+}
+
+// Get returns the limiter of a limit text and a name, which may be empty. The error is that of Bind.
+func (s *Set) Get(name string, text []byte) (*weir.Limiter, error) {
+	b, err := s.Bind([]byte(name), text, false)
+	if err != nil {
+		return nil, err
+	}
+	return b.limiter, nil
+}
+
+// Bind returns what the store has bound for a limit text and a name, which may be empty. With debt, limits of one name share
+// a state, as store.Spec.TimeDebt says. Texts that mean the same limit share a Bound. For those
+// that it remembers, Bind takes no lock and allocates nothing. The error is of a text that makes no sense, or of
 // a limit that the store can't keep: a *weir.LimitError.
-func (s *Set) Get(text []byte) (*weir.Limiter, error) {
-	if l, ok := s.limiters.get(text); ok {
-		return l, nil
+func (s *Set) Bind(name, text []byte, debt bool) (*Bound, error) {
+	if len(name) > 0 || debt {
+		return s.bindNamed(name, text, debt)
+	}
+	if b, ok := s.bounds.get(text); ok {
+		return b, nil
 	}
 	limit, err := weir.ParseLimit(string(text))
 	if err != nil {
 		return nil, err
 	}
 	canonical := limit.String()
-	l, ok := s.limiters.get([]byte(canonical))
+	b, ok := s.bounds.get([]byte(canonical))
 	if !ok {
-		if l, err = weir.New(limit, weir.WithStore(s.store)); err != nil {
+		if b, err = s.bind(store.Spec{Limit: limit}); err != nil {
 			return nil, err
 		}
-		l = s.limiters.put(canonical, l)
+		b = s.bounds.put(canonical, b)
 	}
 	if canonical != string(text) {
-		l = s.limiters.put(string(text), l)
+		b = s.bounds.put(string(text), b)
 	}
-	return l, nil
+	return b, nil
 }
 
-// Throttle returns the binding of a GCRA limit whose state belongs to the key alone, whatever the limit: what
+// mostRemembered is the most bytes of a name and a limit text that are remembered. Longer names are bound for each request.
+const mostRemembered = 256
+
+func (s *Set) bindNamed(name, text []byte, debt bool) (*Bound, error) {
+	var room [mostRemembered]byte
+	key := append(append(append(room[:0], text...), 0), name...) // no limit has a zero byte in its text
+	if debt {
+		key[len(text)] = 1 // nor a one
+	}
+	if b, ok := s.named.get(key); ok {
+		return b, nil
+	}
+	limit, err := weir.ParseLimit(string(text))
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.bind(store.Spec{Limit: limit, Name: string(name), TimeDebt: debt})
+	if err != nil || len(key) > mostRemembered {
+		return b, err
+	}
+	return s.named.put(string(key), b), nil
+}
+
+// Throttle returns what the store has bound for a GCRA limit whose state belongs to the key alone, whatever the limit: what
 // CL.THROTTLE and THROTTLE work on. The capacity is the most units admitted at one instant. For a limit that
 // it remembers, Throttle takes no lock and allocates nothing. The error is a *weir.LimitError.
-func (s *Set) Throttle(capacity, count int64, period time.Duration) (store.Binding, error) {
+func (s *Set) Throttle(capacity, count int64, period time.Duration) (*Bound, error) {
 	var key [24]byte
 	binary.LittleEndian.PutUint64(key[0:], uint64(capacity))
 	binary.LittleEndian.PutUint64(key[8:], uint64(count))
@@ -68,9 +118,29 @@ func (s *Set) Throttle(capacity, count int64, period time.Duration) (store.Bindi
 		return nil, &weir.LimitError{Field: "burst", Value: strconv.FormatInt(capacity, 10), Accept: "1 or more"}
 	}
 	limit := weir.Limit{Algorithm: weir.GCRA, Count: count, Period: period, Burst: capacity}
-	b, err := s.store.Bind(store.Spec{Limit: limit, Name: throttleName, TimeDebt: true})
+	b, err := s.bind(store.Spec{Limit: limit, Name: throttleName, TimeDebt: true})
 	if err != nil {
 		return nil, err
 	}
 	return s.throttles.put(string(key[:]), b), nil
+}
+
+func (s *Set) bind(spec store.Spec) (b *Bound, err error) {
+	b = &Bound{Limit: spec.Limit.Canonical(), Capacity: spec.Limit.Capacity()}
+	if b.Binding, err = s.store.Bind(spec); err != nil {
+		return nil, err
+	}
+	b.Batcher, _ = b.Binding.(store.Batcher)
+	b.Stamper, _ = b.Binding.(store.Stamper)
+	b.Clock, _ = b.Binding.(store.Clock)
+	if !spec.TimeDebt {
+		b.limiter, err = weir.New(spec.Limit, weir.WithStore(s.store), weir.WithName(spec.Name))
+	}
+	return b, err
+}
+
+// Joiner returns the store, if it decides several limits in one step.
+func (s *Set) Joiner() (store.Joiner, bool) {
+	j, ok := s.store.(store.Joiner)
+	return j, ok
 }

@@ -20,7 +20,7 @@ func newSet() *limiters.Set { return limiters.New(memory.New(memory.Options{})) 
 
 func get(t *testing.T, s *limiters.Set, text string) *weir.Limiter {
 	t.Helper()
-	l, err := s.Get([]byte(text))
+	l, err := s.Get("", []byte(text))
 	if err != nil {
 		t.Fatalf("Get(%q): %v", text, err)
 	}
@@ -57,7 +57,7 @@ func TestBadTextNamesTheField(t *testing.T) {
 		"": "text", "nonsense": "text", "0/1m": "count", "5/1y": "period", "warp 5/1m": "algorithm", "5/1m burst=x": "burst",
 	} {
 		var refused *weir.LimitError
-		if _, err := s.Get([]byte(text)); !errors.As(err, &refused) || refused.Field != field {
+		if _, err := s.Get("", []byte(text)); !errors.As(err, &refused) || refused.Field != field {
 			t.Errorf("Get(%q): %v; want an error about %s", text, err, field)
 		}
 	}
@@ -83,7 +83,7 @@ func TestForgottenLimiterKeepsItsState(t *testing.T) {
 
 func TestRememberedLimitAllocatesNothing(t *testing.T) {
 	s, text := newSet(), []byte("100/60s")
-	if n := testing.AllocsPerRun(100, func() { _, _ = s.Get(text) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { _, _ = s.Get("", text) }); n != 0 {
 		t.Errorf("Get allocates %v times", n)
 	}
 	if n := testing.AllocsPerRun(100, func() { _, _ = s.Throttle(15, 30, time.Minute) }); n != 0 {
@@ -96,7 +96,7 @@ func TestConcurrentCallersGetOneLimiter(t *testing.T) {
 	found := make([]*weir.Limiter, 64)
 	var wg sync.WaitGroup
 	for i := range found {
-		wg.Go(func() { found[i], _ = s.Get([]byte("7/1m")) })
+		wg.Go(func() { found[i], _ = s.Get("", []byte("7/1m")) })
 	}
 	wg.Wait()
 	for _, l := range found {
@@ -147,7 +147,7 @@ func TestThrottleRefusesNonsense(t *testing.T) {
 
 func ExampleSet_Get() {
 	set := limiters.New(memory.New(memory.Options{}))
-	limiter, err := set.Get([]byte("100/60s"))
+	limiter, err := set.Get("", []byte("100/60s"))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -19,19 +19,14 @@ func (c *conn) numberIn(name string, arg []byte, in span) (n int64, ok bool) {
 	return n, true
 }
 
-// time reads the argument of AT, in units since 1970, if clients may say what time it is.
-func (c *conn) time(arg []byte, unit time.Duration) (at time.Time, ok bool) {
-	if !c.server.options.TrustClientTime {
-		c.fail("ERR AT is refused: this server does not trust the time of its clients (weir serve --trust-client-time does)")
-		return at, false
-	}
-	perSecond := int64(time.Second / unit)
-	n, ok := c.numberIn("AT", arg, span{-mostSeconds * perSecond, mostSeconds * perSecond})
-	if !ok {
-		return at, false
-	}
-	return time.Unix(n/perSecond, n%perSecond*int64(unit)), true
-}
-
-// mostSeconds bounds times so that no conversion of them overflows. A limiter refuses many of those within it too.
+// mostSeconds bounds times so that no conversion of them overflows. A store refuses many of those within it too.
 const mostSeconds = 1 << 40
+
+// reach returns the times that a number of units may mean.
+func reach(unit time.Duration) span {
+	most := int64(math.MaxInt64)
+	if perSecond := int64(time.Second / unit); perSecond < most/mostSeconds {
+		most = mostSeconds * perSecond
+	}
+	return span{-most, most}
+}

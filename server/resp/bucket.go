@@ -5,7 +5,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
 )
 
 func (c *conn) rlReduce()      { c.bucket(time.Second, true) }
@@ -21,38 +22,25 @@ type bucket struct {
 	period  int64         // in units
 	refill  int64         // tokens added each period
 	take    int64         // tokens
-	timed   bool
-	at      time.Time
+	at      int64         // nanoseconds since 1970, or store.OwnClock
 }
 
 // bucket carries out an RL command: it replies with the tokens before taking.
 func (c *conn) bucket(unit time.Duration, reduces bool) {
-	b := bucket{unit: unit, reduces: reduces}
+	b := bucket{unit: unit, reduces: reduces, at: store.OwnClock}
 	key, ok := c.key(c.args[1])
 	if !ok || !c.bucketArguments(&b) {
 		return
 	}
-	l, err := c.server.options.Limiters.Get(c.bucketText(&b))
+	bound, err := c.server.options.Limiters.Bind(nil, c.bucketText(&b), false)
 	if err != nil {
 		c.failWith(err)
 		return
 	}
-	granted, d, err := c.takeUpTo(l, key, &b)
-	if err != nil {
-		c.failWith(err)
-		return
-	}
-	if b.take > 0 {
-		c.count(granted == b.take)
-	}
-	c.out.integer(granted + d.Remaining)
-}
-
-func (c *conn) takeUpTo(l *weir.Limiter, key string, b *bucket) (granted int64, d weir.Decision, err error) {
-	if b.timed {
-		return l.TakeUpToAt(c.server.ctx, key, b.take, b.at)
-	}
-	return l.TakeUpTo(c.server.ctx, key, b.take)
+	c.do(call{
+		bound: bound, key: key, op: algorithm.Op{Kind: algorithm.TakeUpTo, Cost: b.take}, at: b.at,
+		form: tokensForm, counts: b.take > 0,
+	})
 }
 
 func (c *conn) bucketArguments(b *bucket) (ok bool) {
@@ -86,8 +74,7 @@ func (c *conn) bucketOption(b *bucket, name, value []byte) (ok bool) {
 	case c.is(name, "TAKE") && b.reduces:
 		b.take, ok = c.number("TAKE", value, 0)
 	case c.is(name, "AT"):
-		b.at, b.timed = c.time(value, b.unit)
-		ok = b.timed
+		b.at, ok = c.time(value, b.unit)
 	case b.reduces:
 		c.fail("ERR syntax error at " + excerpt(name) + "; accepted: REFILL n, TAKE n, AT time")
 	default:

@@ -15,6 +15,7 @@ type command struct {
 	summary string
 	stage   stage
 	batched bool // it writes its replies when it is settled
+	decides bool // it asks the store
 	run     func(*conn)
 }
 
@@ -25,7 +26,7 @@ func commands() map[string]*command {
 		for _, c := range list {
 			table[strings.ToUpper(c.name)] = c
 			if c.group == "weir" {
-				c.stage = atExec
+				c.stage, c.decides = atExec, true
 			}
 		}
 	}
@@ -44,13 +45,17 @@ func (c *conn) execute() {
 
 // executeMuted throws the replies away, unless the command turns them on.
 func (c *conn) executeMuted() {
-	c.settle()
+	if len(c.calls) == 0 || !c.calls[0].quiet { // if one is, all are
+		c.settle()
+	}
 	mark, mute := len(c.out.buf), c.mute
 	c.dispatch()
 	if c.mute == loud {
 		return
 	}
-	c.settle()
+	if len(c.calls) == 0 { // those are quiet
+		c.settle()
+	}
 	c.out.buf = c.out.buf[:mark]
 	if mute == skipNext {
 		c.mute = loud
@@ -67,7 +72,7 @@ func (c *conn) dispatch() {
 	case c.pending.open && cmd.stage != atOnce:
 		c.enqueue(cmd)
 	default:
-		if !cmd.batched {
+		if !cmd.batched && !(cmd.decides && c.server.options.Waits) {
 			c.settle()
 		}
 		cmd.run(c)

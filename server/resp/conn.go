@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"github.com/weirlimit/weir/server/limiters"
 )
 
 // A conn is a client's connection. All but what is marked belongs to the goroutine that serves it.
@@ -22,20 +24,24 @@ type conn struct {
 	out        replies
 	held       int64 // of out, in the server's account of what is long
 	batch      batch
+	calls      []call           // put off, where the store waits for an engine
+	places     map[string]place // of their keys, while they are settled
 	pending    transaction
 
-	last     *command // the command of the name that came last
-	lastName []byte
-	name     [maxName]byte // room for a name in upper case
-	text     []byte        // room for a limit text
-	mute     muting
-	closing  bool
-	counts   Counts
-	waited   time.Duration // for the client to read, since a shutdown began
+	last         *command // the command of the name that came last
+	lastName     []byte
+	name         [maxName]byte   // room for a name in upper case
+	text         []byte          // room for a limit text
+	throttled    *limiters.Bound // what is bound for lastThrottle
+	lastThrottle throttle
+	mute         muting
+	closing      bool
+	counts       Counts
+	waited       time.Duration // for the client to read, since a shutdown began
 
 	// These are read by others.
 	about  atomic.Pointer[about]
-	shown  [4]atomic.Int64
+	shown  [5]atomic.Int64
 	rounds atomic.Uint64 // rounds of reading, running and writing
 	writes atomic.Uint64 // odd while replies are being written
 

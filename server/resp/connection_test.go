@@ -37,7 +37,7 @@ func TestConnectionCommandsAnswerAsClientsExpect(t *testing.T) {
 		{"CLIENT GETNAME", "nil"},
 		{"CONFIG GET save", "[save ]"},
 		{"CONFIG GET appendonly nothing", "[appendonly no]"},
-		{"COMMAND COUNT", "26"},
+		{"COMMAND COUNT", "29"},
 		{"COMMAND INFO weir.take nothing", "[[weir.take -3 [write fast] 1 1 1 [@weir] [] [] []] nil]"},
 		{"COMMAND DOCS weir.reset nothing", "[weir.reset [summary Forgets a key. since 1.0.0 group weir]]"},
 		{"GET k", `ERR unknown command "GET", with args beginning with: "k"`},

@@ -10,17 +10,22 @@ import (
 
 // failWith replies with what a client may know of an error: all of it if the request makes no sense, nothing
 // if the server is at fault. That goes to the log.
-func (c *conn) failWith(err error) {
+func (c *conn) failWith(err error) { c.fail("ERR " + c.failure(err)) }
+
+// failure returns what a client is told of an error.
+func (c *conn) failure(err error) string {
 	var limit *weir.LimitError
 	switch {
 	case errors.As(err, &limit):
-		c.fail("ERR " + strings.TrimPrefix(limit.Error(), "weir: "))
+		return strings.TrimPrefix(limit.Error(), "weir: ")
 	case errors.Is(err, weir.ErrTime):
-		c.fail("ERR AT is out of range; accepted: a time in the years 1866 to 2074")
-	default:
-		c.server.logFailure(err)
-		c.fail("ERR no decision could be made, try again")
+		return "AT is out of range; accepted: a time in the years 1866 to 2074"
+	case errors.Is(err, weir.ErrClientTime):
+		return "AT is refused: the store of this server decides by its own clock"
 	}
+	c.counts.Undecided++
+	c.server.logFailure(err)
+	return "no decision could be made, try again"
 }
 
 // logFailure logs at most once a second: when a store is gone, every request fails.

@@ -52,6 +52,10 @@ func (s *Server) info(now time.Time) []section {
 			"os:" + runtime.GOOS, "arch:" + runtime.GOARCH, "go_version:" + runtime.Version(),
 			"uptime_in_seconds:" + decimal(up), "uptime_in_days:" + decimal(up/86400),
 		}},
+		{"Weir", []string{
+			"weir_wire:1", "weir_store:" + s.options.Store, "weir_trusts_client_time:" + decimal(int64(one(s.options.TrustClientTime))),
+			"weir_max_key:" + decimal(int64(s.options.MaxKey)),
+		}},
 		{"Clients", []string{
 			"connected_clients:" + decimal(stats.Connections), fmt.Sprintf("maxclients:%d", s.options.MaxConnections),
 		}},

@@ -14,6 +14,14 @@ type Options struct {
 	// TrustClientTime accepts AT, by which a client says what time it is. A client that can set the time can
 	// evade any limit.
 	TrustClientTime bool
+	// Waits says that the store waits for an engine. Commands that come together are then decided together: up to 64 at once for
+	// each connection, those for one key in their order.
+	Waits bool
+	// Timeout bounds how long the commands that come together may wait for an engine. A store has a shorter one for each.
+	// Default: 10s.
+	Timeout time.Duration
+	// Store is the kind of store, as INFO tells it. Default: "memory".
+	Store string
 	// Version is weir's own, as INFO tells it. Default: "dev".
 	Version string
 	// Logger is told of failures that clients only see as an error without a reason, at most one a second.
@@ -52,6 +60,8 @@ const (
 
 func (o Options) withDefaults() Options {
 	o.Version = orDefault(o.Version, "dev")
+	o.Store = orDefault(o.Store, "memory")
+	o.Timeout = orDefault(o.Timeout, 10*time.Second)
 	o.MaxConnections = orDefault(o.MaxConnections, 10_000)
 	o.MaxCommand = min(max(orDefault(o.MaxCommand, mostCommand), 1<<10), mostCommand)
 	o.MaxKey = orDefault(o.MaxKey, 64<<10)

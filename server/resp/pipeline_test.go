@@ -50,7 +50,7 @@ func TestSplittingTheInputChangesNothing(t *testing.T) {
 	}
 	input := session("0000")
 	want := run(input, 0)
-	if strings.Count(want, "-ERR") != 2 || !strings.HasSuffix(want, ":26\r\n+OK\r\n") {
+	if strings.Count(want, "-ERR") != 2 || !strings.HasSuffix(want, ":29\r\n+OK\r\n") {
 		t.Fatalf("the session went wrong: %q", want)
 	}
 	for cut := 1; cut < len(input); cut++ {

@@ -86,17 +86,6 @@ func (r *replies) failure(text string) {
 	r.buf = append(r.buf, '\r', '\n')
 }
 
-// decision is the reply to WEIR.TAKE: waits in microseconds, rounded up, and -1 for never.
-func (r *replies) decision(d weir.Decision) {
-	r.buf = append(r.buf, "*6\r\n"...)
-	r.verdict(d.Allowed)
-	r.integer(d.Limit)
-	r.integer(d.Remaining)
-	r.wait(d.RetryAfter, time.Microsecond)
-	r.wait(d.ResetAfter, time.Microsecond)
-	r.wait(d.Delay, time.Microsecond)
-}
-
 func (r *replies) verdict(yes bool) {
 	if yes {
 		r.buf = append(r.buf, ":1\r\n"...)

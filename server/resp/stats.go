@@ -15,6 +15,8 @@ type Counts struct {
 	Allowed  int64 // requests to take units
 	Denied   int64
 	Errors   int64 // error replies
+	// Undecided counts the commands, among those answered with an error, on which the store could not decide.
+	Undecided int64
 }
 
 func (c *Counts) add(d Counts) {
@@ -22,6 +24,7 @@ func (c *Counts) add(d Counts) {
 	c.Allowed += d.Allowed
 	c.Denied += d.Denied
 	c.Errors += d.Errors
+	c.Undecided += d.Undecided
 }
 
 // Stats returns the counts. What is being carried out may not be in them yet.
@@ -39,7 +42,7 @@ func (s *Server) Stats() Stats {
 // publish shows what the connection has counted to Stats. Only the connection writes there.
 func (c *conn) publish() {
 	c.rounds.Add(1)
-	for i, n := range [...]int64{c.counts.Commands, c.counts.Allowed, c.counts.Denied, c.counts.Errors} {
+	for i, n := range [...]int64{c.counts.Commands, c.counts.Allowed, c.counts.Denied, c.counts.Errors, c.counts.Undecided} {
 		if c.shown[i].Load() != n {
 			c.shown[i].Store(n)
 		}
@@ -47,5 +50,5 @@ func (c *conn) publish() {
 }
 
 func (c *conn) published() Counts {
-	return Counts{c.shown[0].Load(), c.shown[1].Load(), c.shown[2].Load(), c.shown[3].Load()}
+	return Counts{c.shown[0].Load(), c.shown[1].Load(), c.shown[2].Load(), c.shown[3].Load(), c.shown[4].Load()}
 }

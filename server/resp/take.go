@@ -2,10 +2,10 @@ package resp
 
 import (
 	"strconv"
-	"time"
 	"unsafe"
 
-	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
 )
 
 func weirCommands() []*command {
@@ -13,129 +13,118 @@ func weirCommands() []*command {
 	return []*command{
 		{name: "weir.take", arity: -3, key: 1, flags: write, group: "weir", batched: true, run: (*conn).take,
 			summary: "Asks to pass at a cost, under a limit."},
+		{name: "weir.takeupto", arity: -3, key: 1, flags: write, group: "weir", run: (*conn).takeUpTo,
+			summary: "Takes as many units as there is room for, up to a cost."},
+		{name: "weir.takeall", arity: -3, key: 1, flags: write, group: "weir", run: (*conn).takeAll,
+			summary: "Asks to pass several limits together: all are charged, or none."},
 		{name: "weir.peek", arity: -3, key: 1, flags: []string{"readonly", "fast"}, group: "weir", run: (*conn).peek,
 			summary: "Says what stands for a key, and changes nothing."},
 		{name: "weir.refund", arity: -3, key: 1, flags: write, group: "weir", run: (*conn).refund,
 			summary: "Gives back units that were taken and not used."},
-		{name: "weir.reset", arity: 3, key: 1, flags: write, group: "weir", run: (*conn).resetKey,
+		{name: "weir.cancel", arity: -3, key: 1, flags: write, group: "weir", run: (*conn).cancel,
+			summary: "Gives back the units of one take, as far as they have not come back by themselves."},
+		{name: "weir.reset", arity: -3, key: 1, flags: write, group: "weir", run: (*conn).resetKey,
 			summary: "Forgets a key."},
 	}
 }
 
-// A request is what the weir commands ask.
-type request struct {
-	limiter *weir.Limiter
-	key     string
-	cost    int64
-	timed   bool
-	at      time.Time
-}
+const (
+	usual = nameOption | debtOption | atOption | nsOption | timeOption
+	costs = usual | costOption
+)
 
 func (c *conn) take() {
-	r, ok := c.request(1, true)
+	r, ok := c.request(1, costs)
 	switch {
 	case !ok:
-	case r.timed:
-		c.settle()
-		d, err := r.limiter.TakeAt(c.server.ctx, r.key, r.cost, r.at)
-		if err == nil {
-			c.count(d.Allowed)
-		}
-		c.reply(d, err)
+	case r.given&(atOption|timeOption|nsOption) == 0 && !c.server.options.Waits:
+		c.add(r.bound, weirForm, r.key, r.cost)
 	default:
-		c.add(r.limiter, weirForm, r.key, r.cost)
+		k := r.call(algorithm.Take)
+		k.counts = true
+		c.do(k)
+	}
+}
+
+func (c *conn) takeUpTo() {
+	if r, ok := c.request(1, costs); ok {
+		k := r.call(algorithm.TakeUpTo)
+		k.counts, k.granted = true, true
+		c.do(k)
 	}
 }
 
 func (c *conn) peek() {
-	r, ok := c.request(0, false)
-	switch {
-	case !ok:
-	case r.timed:
-		c.reply(r.limiter.PeekAt(c.server.ctx, r.key, r.at))
-	default:
-		c.reply(r.limiter.Peek(c.server.ctx, r.key))
+	if r, ok := c.request(0, usual); ok {
+		c.do(r.call(algorithm.Take))
 	}
 }
 
 func (c *conn) refund() {
-	r, ok := c.request(1, true)
-	switch {
-	case !ok:
-	case r.timed:
-		c.reply(r.limiter.RefundAt(c.server.ctx, r.key, r.cost, r.at))
-	default:
-		c.reply(r.limiter.Refund(c.server.ctx, r.key, r.cost))
+	if r, ok := c.request(1, costs); ok {
+		c.do(r.call(algorithm.Refund))
 	}
 }
 
-func (c *conn) resetKey() {
-	r, ok := c.request(0, false)
+func (c *conn) cancel() {
+	r, ok := c.request(1, costs|endOption)
 	if !ok {
 		return
 	}
-	if err := r.limiter.Reset(c.server.ctx, r.key); err != nil {
-		c.failWith(err)
-		return
-	}
-	c.out.ok()
+	k := r.call(algorithm.Cancel)
+	k.op.End, k.granted = r.end, true
+	c.do(k)
 }
 
-func (c *conn) reply(d weir.Decision, err error) {
-	if err != nil {
-		c.failWith(err)
+// resetKey answers OK, or if the client asks for the time, with what stands then.
+func (c *conn) resetKey() {
+	r, ok := c.request(0, usual)
+	if !ok {
 		return
 	}
-	c.out.decision(d)
+	k := r.call(algorithm.Reset)
+	if !k.stamped {
+		k.form = okForm
+	}
+	c.do(k)
 }
 
-// request reads the arguments key, limit text, and the options: COST if the command has it, and AT. When they make no
+func (r *request) call(kind algorithm.Kind) call {
+	return call{
+		bound: r.bound, key: r.key, op: algorithm.Op{Kind: kind, Cost: r.cost}, at: r.at,
+		form: r.form(), stamped: r.given&timeOption != 0,
+	}
+}
+
+func (r *request) form() form {
+	if r.given&nsOption != 0 {
+		return nanosecondForm
+	}
+	return weirForm
+}
+
+// request reads the arguments key, limit text, and the options that the command has. When they make no
 // sense it replies with the reason, and returns false.
-func (c *conn) request(cost int64, hasCost bool) (r request, ok bool) {
-	r.cost = cost
+func (c *conn) request(cost int64, options option) (r request, ok bool) {
+	r.cost, r.at = cost, store.OwnClock
 	if r.key, ok = c.key(c.args[1]); !ok {
 		return r, false
 	}
-	if len(c.args) > 3 && !c.options(&r, hasCost) {
+	if len(c.args) > 3 {
+		if _, ok = c.options(&r, c.args[3:], options); !ok || !c.timeOf(&r) {
+			return r, false
+		}
+	}
+	if options&endOption != 0 && r.given&endOption == 0 {
+		c.fail("ERR END is missing; accepted: END time, the time of the take and its reset_after")
 		return r, false
 	}
-	l, err := c.server.options.Limiters.Get(c.args[2])
-	if err != nil {
+	var err error
+	if r.bound, err = c.server.options.Limiters.Bind(r.name, c.args[2], r.given&debtOption != 0); err != nil {
 		c.failWith(err)
 		return r, false
 	}
-	r.limiter = l
 	return r, true
-}
-
-func (c *conn) options(r *request, hasCost bool) bool {
-	costs := false
-	for args := c.args[3:]; len(args) > 0; args = args[2:] {
-		isCost := hasCost && !costs && c.is(args[0], "COST")
-		if !isCost && (r.timed || !c.is(args[0], "AT")) {
-			c.fail("ERR syntax error at " + excerpt(args[0]) + "; accepted: " + accepted(hasCost))
-			return false
-		}
-		if len(args) == 1 {
-			c.fail("ERR syntax error: " + excerpt(args[0]) + " needs a value")
-			return false
-		}
-		if isCost {
-			if r.cost, costs = c.number("COST", args[1], 0); !costs {
-				return false
-			}
-		} else if r.at, r.timed = c.time(args[1], time.Microsecond); !r.timed {
-			return false
-		}
-	}
-	return true
-}
-
-func accepted(hasCost bool) string {
-	if hasCost {
-		return "COST n and AT unix-microseconds, each once"
-	}
-	return "AT unix-microseconds, once"
 }
 
 // key returns an argument as a key. The string is in the input buffer: it is good until the command has been

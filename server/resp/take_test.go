@@ -42,10 +42,10 @@ func TestTakeRefusesWhatMakesNoSense(t *testing.T) {
 		{`WEIR.TAKE`, "ERR wrong number of arguments for 'weir.take' command"},
 		{`WEIR.TAKE k`, "ERR wrong number of arguments for 'weir.take' command"},
 		{`WEIR.TAKE k 5/1s COST`, `ERR syntax error: "COST" needs a value`},
-		{`WEIR.TAKE k 5/1s COST 1 COST 1`, `ERR syntax error at "COST"; accepted: COST n and AT unix-microseconds, each once`},
-		{`WEIR.TAKE k 5/1s AT 1 AT 1`, `ERR syntax error at "AT"; accepted: COST n and AT unix-microseconds, each once`},
-		{`WEIR.TAKE k 5/1s PRICE 1`, `ERR syntax error at "PRICE"; accepted: COST n and AT unix-microseconds, each once`},
-		{`WEIR.PEEK k 5/1s COST 1`, `ERR syntax error at "COST"; accepted: AT unix-microseconds, once`},
+		{`WEIR.TAKE k 5/1s COST 1 COST 1`, `ERR syntax error at "COST"; accepted: COST n, AT time, NAME name, NS, TIME, DEBT, each once`},
+		{`WEIR.TAKE k 5/1s AT 1 AT 1`, `ERR syntax error at "AT"; accepted: COST n, AT time, NAME name, NS, TIME, DEBT, each once`},
+		{`WEIR.TAKE k 5/1s PRICE 1`, `ERR syntax error at "PRICE"; accepted: COST n, AT time, NAME name, NS, TIME, DEBT, each once`},
+		{`WEIR.PEEK k 5/1s COST 1`, `ERR syntax error at "COST"; accepted: AT time, NAME name, NS, TIME, DEBT, each once`},
 		{`WEIR.TAKE k 5/1s COST -1`, `ERR COST is "-1"; accepted: a whole number from 0 to 9223372036854775807`},
 		{`WEIR.TAKE k 5/1s COST 1.5`, `ERR COST is "1.5"; accepted: a whole number from 0 to 9223372036854775807`},
 		{`WEIR.TAKE k 5/1s COST 9223372036854775808`, `ERR COST is "9223372036854775808"; accepted: a whole number from 0 to 9223372036854775807`},
@@ -57,7 +57,7 @@ func TestTakeRefusesWhatMakesNoSense(t *testing.T) {
 		{`WEIR.TAKE k "5/1s burst=\r\n"`, `ERR limit has burst ""; accepted: a whole number`},
 		{`WEIR.TAKE 12345678901 5/1s`, "ERR key is 11 bytes long; accepted: at most 10"},
 		{`WEIR.TAKE "" 5/1h`, "[1 5 4 0 720000000 0]"},
-		{`WEIR.RESET k 5/1s AT 1`, "ERR wrong number of arguments for 'weir.reset' command"},
+		{`WEIR.RESET k 5/1s COST 1`, `ERR syntax error at "COST"; accepted: AT time, NAME name, NS, TIME, DEBT, each once`},
 	}...)
 }
 

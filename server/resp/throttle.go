@@ -3,6 +3,10 @@ package resp
 import (
 	"math"
 	"time"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/server/limiters"
+	"github.com/weirlimit/weir/store"
 )
 
 func dropInCommands() []*command {
@@ -58,8 +62,13 @@ func (c *conn) throttle(f form, burst span, more int64) {
 			return
 		}
 	}
-	if c.bind(t) {
-		c.add(nil, f, key, quantity)
+	bound := c.bindThrottle(t)
+	switch {
+	case bound == nil:
+	case c.server.options.Waits:
+		c.later(call{bound: bound, key: key, op: algorithm.Op{Cost: quantity}, at: store.OwnClock, form: f, counts: true})
+	default:
+		c.add(bound, f, key, quantity)
 	}
 }
 
@@ -76,17 +85,16 @@ func (c *conn) throttleLimit(burst span, more int64) (t throttle, ok bool) {
 	return t, ok
 }
 
-// bind makes the throttle the one that the batch is for.
-func (c *conn) bind(t throttle) bool {
-	if c.batch.binding != nil && t == c.batch.throttle {
-		return true
+// bindThrottle returns what is bound for the throttle, or nil. Clients mostly use one, which the connection remembers.
+func (c *conn) bindThrottle(t throttle) *limiters.Bound {
+	if c.throttled != nil && t == c.lastThrottle {
+		return c.throttled
 	}
 	b, err := c.server.options.Limiters.Throttle(t.capacity, t.count, t.period)
 	if err != nil {
 		c.failWith(err)
-		return false
+		return nil
 	}
-	c.settle()
-	c.batch.binding, c.batch.throttle = b, t
-	return true
+	c.throttled, c.lastThrottle = b, t
+	return b
 }

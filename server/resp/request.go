@@ -1,0 +1,155 @@
+package resp
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/weirlimit/weir/server/limiters"
+	"github.com/weirlimit/weir/store"
+)
+
+// A request is what the weir commands ask.
+type request struct {
+	bound *limiters.Bound
+	key   string
+	name  []byte
+	cost  int64
+	at    int64 // nanoseconds since 1970, or store.OwnClock
+	end   int64 // nanoseconds since 1970
+	given option
+
+	atText, endText []byte // what is read when it is known in which unit
+}
+
+// An option is one, or a set, of the words after a limit.
+type option uint16
+
+const (
+	costOption option = 1 << iota
+	atOption
+	nameOption
+	endOption
+	nsOption
+	timeOption
+	debtOption
+	andOption
+)
+
+var optionWords = [...]string{"COST n", "AT time", "NAME name", "END time", "NS", "TIME", "DEBT", "AND key limit ..."}
+
+func (o option) accepted() string {
+	text := ""
+	for i, word := range optionWords {
+		if o&(1<<i) != 0 {
+			text += word + ", "
+		}
+	}
+	return text + "each once"
+}
+
+// options reads the words after a limit, and returns what comes after AND, or nil if that is not there.
+func (c *conn) options(r *request, args [][]byte, accepts option) (rest [][]byte, ok bool) {
+	for len(args) > 0 {
+		o, hasValue := c.option(args[0])
+		switch {
+		case o&accepts == 0 || o&r.given != 0:
+			c.fail("ERR syntax error at " + excerpt(args[0]) + "; accepted: " + accepts.accepted())
+			return nil, false
+		case o == andOption:
+			return args[1:], true
+		case !hasValue:
+			r.given |= o
+			args = args[1:]
+			continue
+		case len(args) == 1:
+			c.fail("ERR syntax error: " + excerpt(args[0]) + " needs a value")
+			return nil, false
+		}
+		if !c.value(r, o, args[1]) {
+			return nil, false
+		}
+		r.given |= o
+		args = args[2:]
+	}
+	return nil, true
+}
+
+func (c *conn) option(word []byte) (o option, hasValue bool) {
+	switch string(c.upper(word)) {
+	case "COST":
+		return costOption, true
+	case "AT":
+		return atOption, true
+	case "NAME":
+		return nameOption, true
+	case "END":
+		return endOption, true
+	case "NS":
+		return nsOption, false
+	case "TIME":
+		return timeOption, false
+	case "DEBT":
+		return debtOption, false
+	case "AND":
+		return andOption, false
+	}
+	return 0, false
+}
+
+func (c *conn) value(r *request, o option, value []byte) (ok bool) {
+	switch o {
+	case costOption:
+		r.cost, ok = c.number("COST", value, 0)
+		return ok
+	case atOption:
+		r.atText = value
+	case endOption:
+		r.endText = value
+	default:
+		r.name = value
+		if most := c.server.options.MaxKey; len(value) > most {
+			c.fail("ERR NAME is " + strconv.Itoa(len(value)) + " bytes long; accepted: at most " + strconv.Itoa(most))
+			return false
+		}
+	}
+	return true
+}
+
+// timeOf reads the times, when the unit is known.
+func (c *conn) timeOf(r *request) (ok bool) {
+	unit := r.form().unit()
+	if r.given&atOption != 0 {
+		if r.at, ok = c.time(r.atText, unit); !ok {
+			return false
+		}
+	}
+	if r.given&endOption != 0 {
+		if r.end, ok = c.instant("END", r.endText, unit); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// time reads the argument of AT, in units since 1970, if clients may say what time it is.
+func (c *conn) time(arg []byte, unit time.Duration) (at int64, ok bool) {
+	if !c.server.options.TrustClientTime {
+		c.fail("ERR AT is refused: this server does not trust the time of its clients (weir serve --trust-client-time does)")
+		return 0, false
+	}
+	return c.instant("AT", arg, unit)
+}
+
+// instant reads a time, and returns it in nanoseconds since 1970.
+func (c *conn) instant(name string, arg []byte, unit time.Duration) (ns int64, ok bool) {
+	n, ok := c.numberIn(name, arg, reach(unit))
+	if !ok {
+		return 0, false
+	}
+	perSecond := int64(time.Second / unit)
+	ns, ok = store.Nanoseconds(time.Unix(n/perSecond, n%perSecond*int64(unit)))
+	if !ok {
+		c.fail("ERR " + name + " is out of range; accepted: a time in the years 1866 to 2074")
+	}
+	return ns, ok
+}
