@@ -1,0 +1,236 @@
+package memcached_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/memcached"
+	"github.com/weirlimit/weir/store/storetest/engine"
+	"github.com/weirlimit/weir/store/swap"
+)
+
+// started returns a server that the test may break.
+func started(t testing.TB, args ...string) *engine.Server {
+	t.Helper()
+	return engine.Memcached(t, args...)
+}
+
+func TestServerThatEnds(t *testing.T) {
+	server := started(t)
+	s := open(t, server.URL(), memcached.Options{})
+	b := bind(t, s, "10/1h")
+	var wg sync.WaitGroup
+	for i := range 20 { // so that there are idle connections
+		wg.Go(func() { take(t, b, fmt.Sprint(i), 4, store.OwnClock) })
+	}
+	wg.Wait()
+	server.Kill(t)
+	for range 3 {
+		began := time.Now()
+		_, err := b.Do(t.Context(), "0", algorithm.Op{Cost: 1}, store.OwnClock)
+		if err == nil || !errors.Is(err, swap.ErrNothingDone) || !strings.Contains(err.Error(), server.Addr()) || time.Since(began) > 2*time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	}
+	if f := s.Counts().Failures; f != 3 {
+		t.Errorf("%d failures were counted, want 3", f)
+	}
+	if err := s.Check(t.Context()); err == nil {
+		t.Error("Check says that all is well")
+	}
+	server.Start(t)
+	for i := range 20 { // at once, and without what was used: memcached keeps nothing
+		if v := take(t, b, fmt.Sprint(i), 1, store.OwnClock); v.Remaining != 9 {
+			t.Errorf("after the restart: %+v", v)
+		}
+	}
+}
+
+// A restart that nobody saw: all idle connections are dead, and no caller notices.
+func TestRestartBetweenDecisions(t *testing.T) {
+	server := started(t)
+	b := bind(t, open(t, server.URL(), memcached.Options{}), "10/1h")
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() { take(t, b, fmt.Sprint(i), 4, store.OwnClock) })
+	}
+	wg.Wait()
+	server.Restart(t)
+	for i := range 20 {
+		take(t, b, fmt.Sprint(i), 1, store.OwnClock)
+	}
+}
+
+func TestRestartsUnderLoad(t *testing.T) {
+	server := started(t)
+	b := bind(t, open(t, server.URL(), memcached.Options{Timeout: 200 * time.Millisecond}), "1000000/1000h")
+	stop, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	var decided atomic.Int64
+	for i := range 8 {
+		wg.Go(func() {
+			for stop.Err() == nil {
+				if _, err := b.Do(t.Context(), fmt.Sprint(i%4), algorithm.Op{Cost: 1}, store.OwnClock); err == nil {
+					decided.Add(1)
+				}
+			}
+		})
+	}
+	for range 3 {
+		waitFor(t, "decisions", func() bool { return decided.Load() > 100 })
+		server.Restart(t)
+		decided.Store(0)
+	}
+	waitFor(t, "decisions after the restarts", func() bool { return decided.Load() > 100 })
+	cancel()
+	wg.Wait()
+}
+
+func waitFor(t testing.TB, what string, there func() bool) {
+	t.Helper()
+	for until := time.Now().Add(20 * time.Second); !there(); time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("no %s within 20 s", what)
+		}
+	}
+}
+
+// A server that hangs holds callers up for the timeout, or for as long as their context lasts, and no key of another server.
+func TestServerThatHangs(t *testing.T) {
+	hanging, other := started(t), started(t)
+	s := open(t, "memcached://"+hanging.Addr()+","+other.Addr()+"?timeout=300ms&connections=4", memcached.Options{})
+	b := bind(t, s, "1000/1h")
+	hanging.Pause(t)
+	var failed, fine atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 100 {
+		wg.Go(func() {
+			began := time.Now()
+			switch _, err := b.Do(t.Context(), fmt.Sprint(i), algorithm.Op{Cost: 1}, store.OwnClock); {
+			case err == nil:
+				fine.Add(1)
+			case !errors.Is(err, context.DeadlineExceeded) && !strings.Contains(err.Error(), "timeout"):
+				t.Error(err)
+			default:
+				failed.Add(1)
+			}
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+	wg.Wait()
+	if fine.Load() < 20 || failed.Load() < 20 || fine.Load()+failed.Load() != 100 {
+		t.Errorf("%d decided, %d failed: want about half and half", fine.Load(), failed.Load())
+	}
+	key := keyOn(t, b)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	if _, err := b.Do(ctx, key, algorithm.Op{Cost: 1}, store.OwnClock); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 200*time.Millisecond {
+		t.Errorf("%v after %v", err, time.Since(began))
+	}
+	hanging.Resume(t)
+	waitFor(t, "decision after the pause", func() bool {
+		_, err := b.Do(t.Context(), key, algorithm.Op{Cost: 1}, store.OwnClock)
+		return err == nil
+	})
+}
+
+// keyOn finds a key of the server that hangs.
+func keyOn(t testing.TB, b store.Binding) string {
+	t.Helper()
+	for i := range 100 {
+		if _, err := b.Do(t.Context(), fmt.Sprint("again", i), algorithm.Op{}, store.OwnClock); err != nil {
+			return fmt.Sprint("again", i)
+		}
+	}
+	t.Fatal("no key is on the server that hangs")
+	return ""
+}
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	ended := started(t)
+	ended.Kill(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
+			fmt.Fprint(conn, "HTTP/1.1 400 Bad Request\r\n\r\n")
+			conn.Close()
+		}
+	}()
+	for url, want := range map[string]string{
+		ended.URL(): ended.Addr() + ": asking for its settings",
+		"memcached://" + listener.Addr().String(): "is no memcached",
+		started(t, "-C").URL():                    "knows no compare-and-swap; accepted: a server that was started without -C",
+		"memcached:///nowhere/memcached.sock":     "/nowhere/memcached.sock",
+	} {
+		began := time.Now()
+		s, err := memcached.Open(t.Context(), url, memcached.Options{})
+		if err == nil || s != nil || !strings.Contains(err.Error(), want) || time.Since(began) > 3*time.Second {
+			t.Errorf("%s: %v after %v; want %q", url, err, time.Since(began), want)
+		}
+	}
+}
+
+// A memcached that was told to refuse rather than to evict (-M) makes an error of what it can't keep, and decides what it has.
+func TestFullServerWithoutEvictions(t *testing.T) {
+	server := started(t, "-M", "-m", "2")
+	b := bind(t, open(t, server.URL(), memcached.Options{Prefix: "full"}), "10/1000h")
+	take(t, b, "early", 4, store.OwnClock)
+	var fill strings.Builder
+	for i := range 40_000 {
+		fmt.Fprintf(&fill, "set full:1:{user:%d}::10/1000h 0 0 16 noreply\r\n1700000000000000\r\n", i)
+	}
+	fill.WriteString("version\r\n")
+	ask(t, server, fill.String(), "VERSION")
+	_, err := b.Do(t.Context(), "late", algorithm.Op{Cost: 1}, store.OwnClock)
+	if err == nil || !strings.Contains(err.Error(), "out of memory") {
+		t.Errorf("error %v, want one that says that it is full", err)
+	}
+	if v := take(t, b, "early", 0, store.OwnClock); v.Remaining != 6 {
+		t.Errorf("%+v: what was there before is lost", v)
+	}
+}
+
+// What is under the name of a state and is none is an error, and stays.
+func TestForeignValue(t *testing.T) {
+	server := started(t)
+	b := bind(t, open(t, server.URL(), memcached.Options{}), "10/1h")
+	ask(t, server, "set weir:1:{k}::10/1h 0 0 5\r\nhello\r\nversion\r\n", "VERSION")
+	_, err := b.Do(t.Context(), "k", algorithm.Op{Cost: 1}, store.OwnClock)
+	if err == nil || !errors.Is(err, swap.ErrNothingDone) || !strings.Contains(err.Error(), `"hello"`) {
+		t.Errorf("error %v", err)
+	}
+	if got := value(t, server, "weir:1:{k}::10/1h"); got != "hello" {
+		t.Errorf("now there is %q", got)
+	}
+}
+
+func TestUnixSocket(t *testing.T) {
+	dir := t.TempDir()
+	server := started(t) // it skips the test where there is no memcached
+	proxy, err := net.Listen("unix", dir+"/s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer proxy.Close()
+	go forward(proxy, server.Addr())
+	b := bind(t, open(t, "memcached://"+dir+"/s?prefix=sock", memcached.Options{}), "10/1h")
+	if v := take(t, b, "k", 3, store.OwnClock); v.Remaining != 7 {
+		t.Errorf("%+v", v)
+	}
+}
