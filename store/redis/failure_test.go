@@ -1,0 +1,145 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/redis"
+	"github.com/weirlimit/weir/store/storetest/engine"
+)
+
+const short = 300 * time.Millisecond
+
+// failsInTime asks for decisions from several goroutines, and wants an error of each within the timeout, and what the scheduler adds.
+func failsInTime(t *testing.T, b store.Binding) (last error) {
+	t.Helper()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for i := range 20 {
+		wg.Go(func() {
+			begun := time.Now()
+			_, err := b.Do(context.Background(), fmt.Sprint("key ", i), algorithm.Op{Cost: 1}, store.OwnClock)
+			mu.Lock()
+			defer mu.Unlock()
+			if took := time.Since(begun); err == nil || took > short+2*time.Second {
+				t.Errorf("%v after %v", err, took)
+			}
+			last = err
+		})
+	}
+	wg.Wait()
+	return last
+}
+
+func works(t *testing.T, b store.Binding) {
+	t.Helper()
+	until(t, patience, func() error {
+		_, err := b.Do(context.Background(), "key", algorithm.Op{Cost: 1}, store.OwnClock)
+		return err
+	})
+}
+
+func TestServerIsKilled(t *testing.T) {
+	server := engine.Redis(t)
+	s := openURL(t, server.URL(), redis.Options{Timeout: short})
+	b := bind(t, s, t.Name(), "1000/1h")
+	works(t, b)
+	before := s.Counts().Failures
+	server.Kill(t)
+	failsInTime(t, b)
+	if s.Counts().Failures-before < 20 {
+		t.Errorf("%d failures are counted", s.Counts().Failures-before)
+	}
+	_, err := b.Do(t.Context(), "key", algorithm.Op{Cost: 1}, store.OwnClock)
+	if text := fmt.Sprint(err); !strings.Contains(text, "redis: take at "+server.Addr()) || !strings.Contains(text, "nothing was taken") {
+		t.Error(err)
+	}
+	if _, err := s.TakeAll(t.Context(), []store.Part{part(t, s, t.Name(), "1/1h", "a", 1)}, store.OwnClock, nil); err == nil {
+		t.Error("a request passed on no server")
+	}
+	if _, err := b.(store.Batcher).TakeMany(t.Context(), []store.KeyCost{{Key: "a", Cost: 1}}, store.OwnClock, nil); err == nil {
+		t.Error("a batch passed on no server")
+	}
+	server.Start(t)
+	works(t, b)
+}
+
+func TestServerIsPaused(t *testing.T) {
+	server, other := engine.Redis(t), engine.Redis(t)
+	s := openURL(t, server.URL(), redis.Options{Timeout: short})
+	b, unaffected := bind(t, s, t.Name(), "1000/1h"), bind(t, openURL(t, other.URL(), redis.Options{Timeout: short}), t.Name(), "1000/1h")
+	works(t, b)
+	server.Pause(t)
+	err := failsInTime(t, b)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "not known") {
+		t.Error(err)
+	}
+	works(t, unaffected)
+	server.Resume(t)
+	works(t, b)
+}
+
+func TestContextEnds(t *testing.T) {
+	server := engine.Redis(t)
+	b := bind(t, openURL(t, server.URL(), redis.Options{}), t.Name(), "1000/1h")
+	works(t, b)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	before := take(t, b, "key", 0)
+	if _, err := b.Do(ended, "key", algorithm.Op{Cost: 1}, store.OwnClock); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if v := take(t, b, "key", 0); v.Remaining != before.Remaining {
+		t.Error("a context that had ended was charged")
+	}
+	server.Pause(t)
+	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	begun := time.Now()
+	if _, err := b.Do(soon, "key", algorithm.Op{Cost: 1}, store.OwnClock); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) > patience/2 {
+		t.Error(err, time.Since(begun))
+	}
+	server.Resume(t)
+	works(t, b)
+}
+
+// Another server becomes the master: decisions go on within a bounded time, on a script that is sent again.
+func TestSentinelsFailover(t *testing.T) {
+	sentinel := engine.RedisSentinel(t)
+	url := "redis+sentinel://" + strings.Join(sentinel.Addrs(), ",") + "/" + sentinel.Master()
+	s := openURL(t, url, redis.Options{Timeout: time.Second})
+	b := bind(t, s, t.Name(), "1000/1h")
+	take(t, b, "key", 10)
+	before := s.Counts().Reloads
+	sentinel.Primary.Kill(t)
+	begun := time.Now()
+	until(t, 60*time.Second, func() error {
+		_, err := b.Do(t.Context(), "key", algorithm.Op{Cost: 1}, store.OwnClock)
+		return err
+	})
+	t.Logf("decided again after %v, reloads %d", time.Since(begun), s.Counts().Reloads-before)
+}
+
+func TestServerThatIsAway(t *testing.T) {
+	server := engine.Redis(t)
+	server.Kill(t)
+	_, err := redis.Open(t.Context(), "redis://user:secret@"+server.Addr(), redis.Options{Timeout: short})
+	if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), server.Addr()) {
+		t.Error(err)
+	}
+	server.Start(t)
+	server.Pause(t)
+	soon, cancel := context.WithTimeout(t.Context(), short)
+	defer cancel()
+	if _, err := redis.Open(soon, server.URL(), redis.Options{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	server.Resume(t)
+}
