@@ -1,14 +1,21 @@
 package memcached_test
 
 import (
-	"os"
+	"context"
 	"testing"
+	"time"
 
+	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/memcached"
+	"github.com/weirlimit/weir/store/storetest"
 	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	engine.Close()
-	os.Exit(code)
+func TestMain(m *testing.M) { storetest.Main(m, openFor, engine.Close) }
+
+// openFor opens a store for the suite, also in processes of its own.
+func openFor(url string, o storetest.Options) (store.Store, error) {
+	return memcached.Open(context.Background(), url, memcached.Options{
+		Prefix: "suite", TrustClientTime: o.TrustClientTime, Timeout: 20 * time.Second, // the machine may be busy
+	})
 }
