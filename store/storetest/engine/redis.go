@@ -37,6 +37,7 @@ func redis(binary string, extra []string) engine {
 		args: func(s *Server) []string {
 			return append([]string{
 				"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "no",
+				"--repl-diskless-sync-delay", "0",
 			}, extra...)
 		},
 		ready: redisReady,
