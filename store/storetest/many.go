@@ -59,66 +59,68 @@ func jointly(s store.Store) (take func(context.Context, []store.Part, int64, []a
 func jointAlone(k *check) {
 	s := k.trusting()
 	takeAll, own := jointly(s)
-	texts := traceless
+	// Parts of several keys may be taken in turn, and given back: of that some limits keep a trace.
+	several := k.bindAll(s, traceless)
+	one := several
 	if own {
-		texts = slices.DeleteFunc(slices.Clone(limits), func(text string) bool { return algorithm.MustParseLimit(text).Strict })
+		one = k.bindAll(s, slices.DeleteFunc(slices.Clone(limits), func(text string) bool { return algorithm.MustParseLimit(text).Strict }))
 	}
-	all := k.bindAll(s, texts)
 	k.each(20, func(i int) {
 		random := k.random(i)
-		var parts []store.Part
-		var of []*bound
-		for range 1 + random.IntN(5) {
-			b := all[random.IntN(len(all))]
-			if slices.Contains(of, b) {
-				continue
-			}
-			of = append(of, b)
-			key := fmt.Sprint("client ", i)
-			if random.IntN(3) == 0 {
-				key = fmt.Sprint("group ", i)
-			}
-			parts = append(parts, store.Part{Binding: b.binding, Limit: b.limit, Key: key})
+		from, keys := one, []string{fmt.Sprint("client ", i)}
+		if i%2 == 1 {
+			from, keys = several, append(keys, fmt.Sprint("group ", i), fmt.Sprint("address ", i))
 		}
-		states := make([][]int64, len(parts))
+		var j joint
+		for _, n := range random.Perm(len(from))[:1+random.IntN(5)] {
+			j.of = append(j.of, from[n])
+			j.parts = append(j.parts, store.Part{Binding: from[n].binding, Limit: from[n].limit, Key: keys[random.IntN(len(keys))]})
+		}
+		j.states = make([][]int64, len(j.parts))
 		now := start
 		for range 30 {
 			now += random.Int64N(2_000_000) * 1000
-			for j := range parts {
-				parts[j].Cost = random.Int64N(min(4, parts[j].Limit.Capacity()) + 1)
+			for n := range j.parts {
+				j.parts[n].Cost = random.Int64N(min(4, j.parts[n].Limit.Capacity()) + 1)
 			}
 			had := []algorithm.Verdict{{Granted: 77}}
-			got, err := takeAll(context.Background(), parts, now, had)
-			if err != nil || len(got) != len(parts)+1 || got[0] != had[0] {
-				k.Fatalf("%d verdicts were appended for %d parts, error %v", len(got)-1, len(parts), err)
+			got, err := takeAll(context.Background(), j.parts, now, had)
+			if err != nil || len(got) != len(j.parts)+1 || got[0] != had[0] {
+				k.Fatalf("%d verdicts were appended for %d parts, error %v", len(got)-1, len(j.parts), err)
 			}
-			var want []algorithm.Verdict
-			states, want = expectAll(of, parts, states, k.ticks(now))
-			for j := range parts {
-				of[j].want(got[j+1], want[j], "part %d of %d, of cost %d", j+1, len(parts), parts[j].Cost)
+			for n, want := range j.expect(k.ticks(now)) {
+				j.of[n].want(got[n+1], want, "part %d of %d, of cost %d under %q", n+1, len(j.parts), j.parts[n].Cost, j.parts[n].Key)
 			}
 		}
 	})
 }
 
-// expectAll returns the states and verdicts of parts that are taken together.
-func expectAll(of []*bound, parts []store.Part, states [][]int64, now int64) ([][]int64, []algorithm.Verdict) {
-	after, verdicts, passed := make([][]int64, len(parts)), make([]algorithm.Verdict, len(parts)), true
-	for i, b := range of {
-		state, r := b.program.Apply(slices.Clone(states[i]), algorithm.Op{Cost: parts[i].Cost}, now)
+// A joint is several limits that are taken together.
+type joint struct {
+	of     []*bound
+	parts  []store.Part
+	states [][]int64
+}
+
+// expect returns the verdicts on the parts.
+func (j *joint) expect(now int64) []algorithm.Verdict {
+	after, verdicts, passed := make([][]int64, len(j.parts)), make([]algorithm.Verdict, len(j.parts)), true
+	for i, b := range j.of {
+		state, r := b.program.Apply(slices.Clone(j.states[i]), algorithm.Op{Cost: j.parts[i].Cost}, now)
 		after[i], verdicts[i] = state, r.Verdict()
 		passed = passed && r.Allowed
 	}
 	if passed {
-		return after, verdicts
+		j.states = after
+		return verdicts
 	}
-	for i, b := range of {
-		if verdicts[i].Granted >= 0 {
-			_, r := b.program.Apply(slices.Clone(states[i]), algorithm.Op{}, now)
+	for i, b := range j.of {
+		if verdicts[i].Granted >= 0 { // it is as a peek finds it
+			_, r := b.program.Apply(slices.Clone(j.states[i]), algorithm.Op{}, now)
 			verdicts[i] = r.Verdict()
 		}
 	}
-	return states, verdicts
+	return verdicts
 }
 
 // jointUnderConcurrency is pitfall S6: from two stores, in two orders.

@@ -18,7 +18,7 @@ const (
 	startWithin = 30 * time.Second // the machine may be busy with other tests
 	stopWithin  = 10 * time.Second
 	attempts    = 8        // to find a port that nobody takes before the engine does
-	mostLogged  = 16 << 10 // bytes of an engine's log that are shown
+	mostLogged  = 4 << 10 // bytes of an engine's log that are shown
 )
 
 // A Server is an engine's process. Its methods may be used by one goroutine at a time.
