@@ -186,22 +186,29 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A memcached that was told to refuse rather than to evict (-M) makes an error of what it can't keep, and decides what it has.
+// A memcached that was told to refuse rather than to evict (-M) makes errors of what it can't keep: a new key, and a change, for which
+// it needs room beside the old state. It forgets nothing, and says what it has.
 func TestFullServerWithoutEvictions(t *testing.T) {
 	server := started(t, "-M", "-m", "2")
 	b := bind(t, open(t, server.URL(), memcached.Options{Prefix: "full"}), "10/1000h")
-	take(t, b, "early", 4, store.OwnClock)
+	take(t, b, "some", 4, store.OwnClock)
+	take(t, b, "all", 10, store.OwnClock)
 	var fill strings.Builder
 	for i := range 40_000 {
 		fmt.Fprintf(&fill, "set full:1:{user:%d}::10/1000h 0 0 16 noreply\r\n1700000000000000\r\n", i)
 	}
 	fill.WriteString("version\r\n")
 	ask(t, server, fill.String(), "VERSION")
-	_, err := b.Do(t.Context(), "late", algorithm.Op{Cost: 1}, store.OwnClock)
-	if err == nil || !strings.Contains(err.Error(), "out of memory") {
-		t.Errorf("error %v, want one that says that it is full", err)
+	for _, key := range []string{"new", "some"} {
+		_, err := b.Do(t.Context(), key, algorithm.Op{Cost: 1}, store.OwnClock)
+		if err == nil || !strings.Contains(err.Error(), "out of memory") {
+			t.Errorf("%s: error %v, want one that says that it is full", key, err)
+		}
 	}
-	if v := take(t, b, "early", 0, store.OwnClock); v.Remaining != 6 {
+	if v := take(t, b, "all", 1, store.OwnClock); v.Granted != -1 {
+		t.Errorf("%+v: want a denial", v)
+	}
+	if v := take(t, b, "some", 0, store.OwnClock); v.Remaining != 6 {
 		t.Errorf("%+v: what was there before is lost", v)
 	}
 }
