@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/weirlimit/weir/server/engines"
+	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/memory"
 )
 
@@ -16,6 +18,8 @@ const (
 	DefaultRESP = "127.0.0.1:6380"
 	// DefaultHTTP is where HTTP is served unless the Config says otherwise.
 	DefaultHTTP = "127.0.0.1:8080"
+	// InMemory as a store keeps the state in this process.
+	InMemory = "memory"
 	// DefaultGrace is how long Run waits for what is in flight unless the Config says otherwise.
 	DefaultGrace = 10 * time.Second
 	// MaxGrace is the longest grace time accepted.
@@ -29,11 +33,16 @@ type Config struct {
 	// RESP and HTTP are the addresses at which the protocols are served: "host:port", a bare "port" of
 	// 127.0.0.1, ":port" of all interfaces, or Off. Port 0 means a free one. Empty: DefaultRESP, DefaultHTTP.
 	RESP, HTTP string
-	// TrustClientTime lets requests say their own time.
+	// TrustClientTime lets requests say their own time. It is also told to the store.
 	TrustClientTime bool
-	// MaxKeys is how many keys are held at most. 0: memory.DefaultMaxKeys.
+	// Store is where the state is kept: the URL of an engine, such as redis://127.0.0.1:6379 (see engines.Accepted), or
+	// InMemory. Empty: InMemory. Open opens it, and Close closes it.
+	Store string
+	// Opened, if not nil, is the store to use, in place of Store. Nobody here closes it.
+	Opened store.Store
+	// MaxKeys is how many keys are held at most in memory. 0: memory.DefaultMaxKeys. With another store it must be 0.
 	MaxKeys int
-	// Overflow says what happens to new keys when MaxKeys others are live.
+	// Overflow says what happens to new keys when MaxKeys others are live in memory.
 	Overflow memory.Overflow
 	// Grace is how long Run waits for what is in flight after its context has ended. 0: DefaultGrace.
 	Grace time.Duration
@@ -70,6 +79,10 @@ func (c Config) checked() (Config, error) {
 		return c, err
 	}
 	c.Grace = orDefault(c.Grace, DefaultGrace)
+	c.Store = orDefault(c.Store, InMemory)
+	if err = c.checkStore(); err != nil {
+		return c, err
+	}
 	c.MaxKeys = orDefault(c.MaxKeys, memory.DefaultMaxKeys)
 	c.Version = orDefault(c.Version, "dev")
 	if c.Log == nil {
@@ -93,6 +106,34 @@ func (c Config) check() error {
 	}
 	return nil
 }
+
+// checkStore refuses what does not go with the store.
+func (c Config) checkStore() error {
+	keeper, strict := c.Opened.(store.Timekeeper)
+	strict = strict && !keeper.TrustsClientTime()
+	const onlyInMemory = "for a store in memory only: an engine has its own bounds"
+	if _, ok := engines.Scheme(c.Store); !ok && c.Store != InMemory {
+		return &ConfigError{"store", engines.Shown(c.Store), "unknown", StoreAccepted()}
+	}
+	switch {
+	case c.Opened != nil && c.Store != InMemory:
+		return &ConfigError{"store", engines.Shown(c.Store), "there is one that is open", "one of them"}
+	case c.Opened != nil && c.TrustClientTime && strict:
+		return &ConfigError{"trust-client-time", "true", "the store decides by its own clock", "false, or a store that is told to trust it too"}
+	case c.inMemory():
+		return nil
+	case c.MaxKeys != 0:
+		return &ConfigError{"max-keys", strconv.Itoa(c.MaxKeys), onlyInMemory, "nothing"}
+	case c.Overflow != memory.Deny:
+		return &ConfigError{"overflow", "share", onlyInMemory, "nothing"}
+	}
+	return nil
+}
+
+func (c Config) inMemory() bool { return c.Opened == nil && c.Store == InMemory }
+
+// StoreAccepted says what a store may be.
+func StoreAccepted() string { return InMemory + ", or a URL: " + engines.Accepted() }
 
 func orDefault[T comparable](value, standard T) T {
 	var zero T

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"net"
@@ -73,7 +74,7 @@ func TestBusyPortNamesItsField(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	err = s.Open()
+	err = s.Open(context.Background())
 	var config *server.ConfigError
 	if !errors.As(err, &config) || config.Field != "http" || config.Value != busy.Addr().String() {
 		t.Fatalf("got %v, want a *ConfigError of http %v", err, busy.Addr())
@@ -91,7 +92,7 @@ func TestListeningBeyondTheMachineIsSaid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Open(); err != nil {
+		if err := s.Open(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Contains(log.String(), "beyond this machine"); got != want {

@@ -8,12 +8,12 @@ import (
 
 	"github.com/weirlimit/weir/server/httpapi"
 	"github.com/weirlimit/weir/server/resp"
-	"github.com/weirlimit/weir/store/memory"
+	"github.com/weirlimit/weir/store"
 )
 
 // sources are where the metrics come from. Those of a protocol that is off are nil.
 type sources struct {
-	store func() memory.Stats
+	store *kept
 	resp  func() resp.Stats
 	http  func() httpapi.Stats
 }
@@ -25,8 +25,13 @@ func register(r *prometheus.Registry, s sources, version string) {
 		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()},
 	})
 	build.Set(1)
+	kind := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "weir_store_info", Help: "Always 1; the label says what keeps the state.",
+		ConstLabels: prometheus.Labels{"store": s.store.kind},
+	})
+	kind.Set(1)
 	r.MustRegister(
-		build, collector{s},
+		build, kind, collector{s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 }
@@ -38,12 +43,18 @@ type collector struct{ sources }
 var (
 	decisions = desc("weir_decisions_total", "Takes decided.", "protocol", "verdict")
 	errs      = desc("weir_errors_total", "Requests answered with an error.", "protocol")
+	undecided = desc("weir_undecided_total", "Requests among those on which the store could not decide.", "protocol")
 	open      = desc("weir_connections", "Connections open now.", "protocol")
 	accepted  = desc("weir_connections_accepted_total", "Connections served.", "protocol")
 	refused   = desc("weir_connections_refused_total", "Connections closed at once because there were too many.", "protocol")
 	keys      = desc("weir_keys", "Keys held now; some of them may be fresh again.")
 	reclaimed = desc("weir_keys_reclaimed_total", "Keys forgotten because they were fresh again.")
 	overflows = desc("weir_overflowed_total", "Operations on new keys while the store was full of live ones.")
+	healed    = desc("weir_store_healed_total", "States that were further ahead than their limit allows, made full debt: an engine's clock stepped back.")
+	conflicts = desc("weir_store_conflicts_total", "Swaps that lost to another process and were tried again.")
+	reloads   = desc("weir_store_reloads_total", "Scripts that the engine had forgotten and was sent again.")
+	swept     = desc("weir_store_swept_total", "States that were fresh again and were removed by this process.")
+	failures  = desc("weir_store_failures_total", "Operations that ended in an error of the engine, or of the way to it.")
 )
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -52,33 +63,47 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 
 // Describe implements prometheus.Collector.
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{decisions, errs, open, accepted, refused, keys, reclaimed, overflows} {
+	for _, d := range []*prometheus.Desc{
+		decisions, errs, undecided, open, accepted, refused, keys, reclaimed, overflows,
+		healed, conflicts, reloads, swept, failures,
+	} {
 		ch <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
 func (c collector) Collect(ch chan<- prometheus.Metric) {
-	s := c.store()
-	gauge(ch, keys, s.Keys)
-	count(ch, reclaimed, s.Reclaimed)
-	count(ch, overflows, s.Overflowed)
+	if m := c.store.memory; m != nil {
+		s := m.Stats()
+		gauge(ch, keys, s.Keys)
+		count(ch, reclaimed, s.Reclaimed)
+		count(ch, overflows, s.Overflowed)
+	}
+	if counter, ok := c.store.Store.(store.Counter); ok {
+		s := counter.Counts()
+		count(ch, healed, s.Healed)
+		count(ch, conflicts, s.Conflicts)
+		count(ch, reloads, s.Reloads)
+		count(ch, swept, s.Swept)
+		count(ch, failures, s.Failures)
+	}
 	if c.resp != nil {
 		s := c.resp()
-		collect(ch, "resp", protocolStats{s.Allowed, s.Denied, s.Errors, s.Connections, s.Accepted, s.Refused})
+		collect(ch, "resp", protocolStats{s.Allowed, s.Denied, s.Errors, s.Undecided, s.Connections, s.Accepted, s.Refused})
 	}
 	if c.http != nil {
 		s := c.http()
-		collect(ch, "http", protocolStats{s.Allowed, s.Denied, s.Errors, s.Connections, s.Accepted, s.Refused})
+		collect(ch, "http", protocolStats{s.Allowed, s.Denied, s.Errors, s.Undecided, s.Connections, s.Accepted, s.Refused})
 	}
 }
 
-type protocolStats struct{ allowed, denied, errors, connections, accepted, refused int64 }
+type protocolStats struct{ allowed, denied, errors, undecided, connections, accepted, refused int64 }
 
 func collect(ch chan<- prometheus.Metric, protocol string, s protocolStats) {
 	count(ch, decisions, s.allowed, protocol, "allowed")
 	count(ch, decisions, s.denied, protocol, "denied")
 	count(ch, errs, s.errors, protocol)
+	count(ch, undecided, s.undecided, protocol)
 	gauge(ch, open, s.connections, protocol)
 	count(ch, accepted, s.accepted, protocol)
 	count(ch, refused, s.refused, protocol)

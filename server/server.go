@@ -17,14 +17,13 @@ import (
 	"github.com/weirlimit/weir/server/httpapi"
 	"github.com/weirlimit/weir/server/limiters"
 	"github.com/weirlimit/weir/server/resp"
-	"github.com/weirlimit/weir/store/memory"
 )
 
-// A Server is the daemon. New makes it, Open listens, Run serves until its context ends, Close frees what New and
+// A Server is the daemon. New makes it, Open opens the store and listens, Run serves until its context ends, Close frees what
 // Open took.
 type Server struct {
 	cfg       Config
-	store     *memory.Store
+	store     *kept
 	protocols []*protocol
 	closing   sync.Once
 }
@@ -46,35 +45,57 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, store: memory.New(memory.Options{MaxKeys: cfg.MaxKeys, Overflow: cfg.Overflow})}
-	set := limiters.New(s.store)
-	stats := sources{store: s.store.Stats}
-	registry := prometheus.NewRegistry()
+	return &Server{cfg: cfg}, nil
+}
+
+// Open opens the store and listens on the addresses of the configuration. It waits for the store's engine for ten seconds, or as
+// long as ctx says. When something can't be had it returns a *ConfigError that says what, and has taken nothing. A server
+// opens once.
+func (s *Server) Open(ctx context.Context) error {
+	kept, err := s.cfg.open(ctx)
+	if err != nil {
+		return err
+	}
+	s.store = kept
+	s.build()
+	if err := s.listen(); err != nil {
+		s.closeListeners()
+		s.store = nil
+		return errors.Join(err, kept.close())
+	}
+	return nil
+}
+
+// build makes the protocols over the store.
+func (s *Server) build() {
+	cfg, set, registry := s.cfg, limiters.New(s.store.Store), prometheus.NewRegistry()
+	stats := sources{store: s.store}
 	if cfg.RESP != Off {
 		r := resp.New(resp.Options{
-			Limiters: set, TrustClientTime: cfg.TrustClientTime, Version: cfg.Version, Logger: cfg.Log,
+			Limiters: set, TrustClientTime: cfg.TrustClientTime, Waits: !cfg.inMemory(), Timeout: decisionTimeout,
+			Store: s.store.kind, Version: cfg.Version, Logger: cfg.Log,
 		})
 		stats.resp = r.Stats
 		s.protocols = append(s.protocols, &protocol{name: "resp", address: cfg.RESP, server: r})
 	}
 	if cfg.HTTP != Off {
-		h := httpapi.New(httpapi.Options{
-			Limiters: set, TrustClientTime: cfg.TrustClientTime, Gatherer: registry, Log: cfg.Log,
-		})
+		options := httpapi.Options{
+			Limiters: set, TrustClientTime: cfg.TrustClientTime, Ready: s.store.check, Gatherer: registry, Log: cfg.Log,
+		}
+		if !cfg.inMemory() {
+			options.Timeout = decisionTimeout
+		}
+		h := httpapi.New(options)
 		stats.http = h.Stats
 		s.protocols = append(s.protocols, &protocol{name: "http", address: cfg.HTTP, server: h})
 	}
 	register(registry, stats, cfg.Version)
-	return s, nil
 }
 
-// Open listens on the addresses of the configuration. When one of them can't be had it returns a *ConfigError that
-// says which, and listens on none.
-func (s *Server) Open() error {
+func (s *Server) listen() error {
 	for _, p := range s.protocols {
 		l, err := net.Listen("tcp", p.address) //nolint:noctx // there is nothing to wait for that a context could end
 		if err != nil {
-			s.closeListeners()
 			return &ConfigError{Field: p.name, Value: p.address, Problem: why(err), Accept: AddressAccepted}
 		}
 		p.listener = l
@@ -82,6 +103,9 @@ func (s *Server) Open() error {
 	}
 	return nil
 }
+
+// Store says where the state is kept, after Open: InMemory, or the URL of the engine without what may be secret.
+func (s *Server) Store() string { return s.store.shown }
 
 func (s *Server) warn(p *protocol) {
 	if tcp, ok := p.listener.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
@@ -110,10 +134,10 @@ func (s *Server) addr(name string) net.Addr {
 // a server runs once.
 func (s *Server) Run(ctx context.Context) error {
 	failed := make(chan error, len(s.protocols))
+	if len(s.protocols) == 0 {
+		return errors.New("server: Run comes after Open")
+	}
 	for _, p := range s.protocols {
-		if p.listener == nil {
-			return errors.New("server: Run comes after Open")
-		}
 		go func() { failed <- p.server.Serve(p.listener) }()
 	}
 	running := len(s.protocols)
@@ -153,7 +177,9 @@ func (s *Server) Close() error {
 	var err error
 	s.closing.Do(func() {
 		s.closeListeners()
-		err = s.store.Close()
+		if s.store != nil {
+			err = s.store.close()
+		}
 	})
 	return err
 }

@@ -28,7 +28,7 @@ func start(t *testing.T, cfg server.Config) *server.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Open(); err != nil {
+	if err := s.Open(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -202,7 +202,7 @@ func TestRunStopsWhenAProtocolFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Open(); err != nil {
+	if err := s.Open(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil { // takes the listeners away
@@ -219,7 +219,7 @@ func TestGraceTimeEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := s.Open(); err != nil {
+	if err := s.Open(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

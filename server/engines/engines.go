@@ -1,0 +1,122 @@
+// Package engines opens the store that a URL names.
+package engines
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/memcached"
+	"github.com/weirlimit/weir/store/redis"
+	"github.com/weirlimit/weir/store/remote"
+)
+
+// A Store is what Open returns: a store that can be closed, and asked whether its engine answers.
+type Store interface {
+	store.Store
+	Check(ctx context.Context) error
+	Close() error
+}
+
+// Options for Open.
+type Options struct {
+	// TrustClientTime lets callers tell the time of an operation.
+	TrustClientTime bool
+}
+
+type opener func(ctx context.Context, url string, o Options) (Store, error)
+
+// schemes says who opens the URLs of each scheme.
+var schemes = map[string]opener{
+	"redis": openRedis, "rediss": openRedis,
+	"redis+cluster": openRedis, "rediss+cluster": openRedis,
+	"redis+sentinel": openRedis, "rediss+sentinel": openRedis,
+	"memcached": openMemcached,
+	"weir":      openRemote,
+}
+
+// Accepted says what a URL may be.
+func Accepted() string {
+	return strings.Join(slices.Sorted(maps.Keys(schemes)), "://, ") + "://"
+}
+
+// Scheme returns the scheme of a URL: the kind of engine. It is false for a URL of no engine.
+func Scheme(url string) (string, bool) {
+	scheme, _, found := strings.Cut(url, "://")
+	if _, known := schemes[scheme]; !found || !known {
+		return "", false
+	}
+	return scheme, true
+}
+
+// Open opens the store that a URL names, and fails when its engine does not answer.
+func Open(ctx context.Context, url string, o Options) (Store, error) {
+	scheme, ok := Scheme(url)
+	if !ok {
+		return nil, fmt.Errorf("weir: store is %s; accepted: %s", Shown(url), Accepted())
+	}
+	return schemes[scheme](ctx, url, o)
+}
+
+func openRedis(ctx context.Context, url string, o Options) (Store, error) {
+	s, err := redis.Open(ctx, url, redis.Options{TrustClientTime: o.TrustClientTime})
+	return opened(s, err)
+}
+
+func openMemcached(ctx context.Context, url string, o Options) (Store, error) {
+	s, err := memcached.Open(ctx, url, memcached.Options{TrustClientTime: o.TrustClientTime})
+	return opened(s, err)
+}
+
+func openRemote(ctx context.Context, url string, o Options) (Store, error) {
+	s, err := remote.Open(ctx, url, remote.Options{TrustClientTime: o.TrustClientTime})
+	return opened(s, err)
+}
+
+// opened keeps a nil pointer from becoming a Store.
+func opened[S Store](s S, err error) (Store, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Shown returns a URL without what may be secret in it: the user, the password and the parameters.
+func Shown(url string) string {
+	scheme, rest, found := strings.Cut(url, "://")
+	if !found {
+		return "a text without ://"
+	}
+	return fmt.Sprintf("%.30s://%.200s", scheme, place(rest))
+}
+
+// place is the part of a URL that says where.
+func place(rest string) string {
+	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
+		rest = rest[i+1:]
+	}
+	rest, _, _ = strings.Cut(rest, "?")
+	return rest
+}
+
+// InTheClear reports whether a URL's password would go over a network as it is: to Redis without TLS, beyond this machine.
+func InTheClear(url string) bool {
+	scheme, rest, _ := strings.Cut(url, "://")
+	if scheme != "redis" && !strings.HasPrefix(scheme, "redis+") || !strings.Contains(rest, "@") {
+		return false
+	}
+	hosts, _, _ := strings.Cut(place(rest), "/")
+	for host := range strings.SplitSeq(hosts, ",") {
+		if h, _, err := net.SplitHostPort(host); err == nil {
+			host = h
+		}
+		if ip := net.ParseIP(strings.Trim(host, "[]")); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,92 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/server/engines"
+	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/memory"
+)
+
+const (
+	// openTimeout is how long Open waits for an engine.
+	openTimeout = 10 * time.Second
+	// decisionTimeout is how long requests that come together may wait for an engine, in all. Each decision has a shorter
+	// bound, which is the store's: a second unless its URL says otherwise.
+	decisionTimeout = 10 * time.Second
+)
+
+// A kept is the store, and what is known of it besides.
+type kept struct {
+	store.Store
+	kind   string // "memory", or the scheme of a URL
+	shown  string // for people
+	memory *memory.Store
+	check  func(context.Context) error
+	closer io.Closer // nil: nobody here closes it
+}
+
+func (k *kept) close() error {
+	if k.closer == nil {
+		return nil
+	}
+	return k.closer.Close()
+}
+
+// open opens the store of the configuration.
+func (c Config) open(ctx context.Context) (*kept, error) {
+	switch {
+	case c.Opened != nil:
+		check, err := checker(c.Opened)
+		return &kept{Store: c.Opened, kind: "other", shown: "a store of the program's", check: check}, err
+	case c.inMemory():
+		m := memory.New(memory.Options{MaxKeys: c.MaxKeys, Overflow: c.Overflow})
+		return &kept{Store: m, kind: InMemory, shown: InMemory, memory: m, closer: m,
+			check: func(context.Context) error { return nil }}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	s, err := engines.Open(ctx, c.Store, engines.Options{TrustClientTime: c.TrustClientTime})
+	if err != nil {
+		return nil, &ConfigError{"store", engines.Shown(c.Store), whyNot(err), "a store that answers"}
+	}
+	if engines.InTheClear(c.Store) {
+		c.Log.Warn("the password of the store goes over the network as it is: rediss:// would encrypt it", "store", engines.Shown(c.Store))
+	}
+	kind, _ := engines.Scheme(c.Store)
+	return &kept{Store: s, kind: kind, shown: engines.Shown(c.Store), check: s.Check, closer: s}, nil
+}
+
+// checker returns what asks a store whether it can decide: its own Check, or a peek at a key, which changes nothing.
+func checker(s store.Store) (func(context.Context) error, error) {
+	if c, ok := s.(interface{ Check(context.Context) error }); ok {
+		return c.Check, nil
+	}
+	b, err := s.Bind(store.Spec{Limit: algorithm.MustParseLimit("1/1s"), Name: "weir.check"})
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		_, err := b.Do(ctx, "", algorithm.Op{}, store.OwnClock)
+		return err
+	}, nil
+}
+
+// whyNot says in words why an engine can't be used.
+func whyNot(err error) string {
+	var dial *net.OpError
+	if errors.Is(err, syscall.ECONNREFUSED) && errors.As(err, &dial) && dial.Addr != nil {
+		return "nothing listens at " + dial.Addr.String()
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "no answer within " + openTimeout.String()
+	}
+	return strings.TrimPrefix(err.Error(), "weir: ")
+}

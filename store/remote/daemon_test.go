@@ -1,0 +1,81 @@
+package remote_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/server"
+	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/remote"
+)
+
+// A daemon is a weir server in this process, which can be restarted at its address.
+type daemon struct {
+	cfg  server.Config
+	stop func(t testing.TB)
+}
+
+// start runs a server on a free port until the test ends.
+func start(t testing.TB, cfg server.Config) *daemon {
+	t.Helper()
+	cfg.RESP, cfg.HTTP = "127.0.0.1:0", server.Off
+	d := &daemon{cfg: cfg}
+	d.run(t)
+	t.Cleanup(func() { d.stop(t) })
+	return d
+}
+
+func (d *daemon) run(t testing.TB) {
+	t.Helper()
+	s, err := server.New(d.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Open(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	d.cfg.RESP = s.RESPAddr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	d.stop = func(t testing.TB) {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		d.stop = func(testing.TB) {}
+	}
+}
+
+func (d *daemon) restart(t testing.TB) {
+	t.Helper()
+	d.stop(t)
+	d.run(t)
+}
+
+func (d *daemon) url() string { return "weir://" + d.cfg.RESP }
+
+func open(t testing.TB, url string, o remote.Options) *remote.Store {
+	t.Helper()
+	s, err := remote.Open(t.Context(), url, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func bind(t testing.TB, s store.Store, spec store.Spec) store.Binding {
+	t.Helper()
+	b, err := s.Bind(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func limit(text string) store.Spec { return store.Spec{Limit: algorithm.MustParseLimit(text)} }

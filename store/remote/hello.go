@@ -1,0 +1,44 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/weirlimit/weir/store"
+)
+
+// A hello is what the server says of itself.
+type hello struct {
+	maxKey int // bytes
+}
+
+// greet asks the server what it is.
+func (s *Store) greet(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+	defer cancel()
+	text, err := s.client.Do(ctx, s.command("INFO")).ToString()
+	if err != nil {
+		return s.fail("open", err)
+	}
+	fields := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			fields[name] = value
+		}
+	}
+	switch {
+	case fields["server_name"] != "weir":
+		return fmt.Errorf("remote: what answers at %s is not a weir server", s.address)
+	case fields["weir_wire"] != "1":
+		return fmt.Errorf("remote: the weir server at %s, version %.30q, speaks wire %.10q; accepted: 1",
+			s.address, fields["weir_version"], fields["weir_wire"])
+	case s.options.TrustClientTime && fields["weir_trusts_client_time"] != "1":
+		return fmt.Errorf("remote: the weir server at %s: %w", s.address, store.ErrClientTime)
+	}
+	if s.server.maxKey, err = strconv.Atoi(fields["weir_max_key"]); err != nil {
+		return fmt.Errorf("remote: the weir server at %s has weir_max_key %.30q; accepted: a number", s.address, fields["weir_max_key"])
+	}
+	return nil
+}
