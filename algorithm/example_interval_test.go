@@ -1,0 +1,22 @@
+package algorithm_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weirlimit/weir/algorithm"
+)
+
+func ExampleProgram_Interval() {
+	limit := algorithm.MustParseLimit("7/1s")
+	exact, _ := algorithm.Compile(limit, time.Microsecond)
+	fmt.Println(exact.Interval())
+	shared, _ := algorithm.CompileShared(limit, time.Microsecond)
+	fmt.Println(shared.Interval())
+	window, _ := algorithm.Compile(algorithm.MustParseLimit("fixed-window 7/1s"), time.Microsecond)
+	fmt.Println(window.Interval())
+	// Output:
+	// 1000000 7 true
+	// 2285714286 16000 true
+	// 0 0 false
+}
