@@ -1,0 +1,28 @@
+package postgres_test
+
+import (
+	"io"
+	"testing"
+
+	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/storetest"
+	"github.com/weirlimit/weir/store/storetest/engine"
+)
+
+func TestConformance(t *testing.T) {
+	server := engine.Postgres(t) // its own: the suite restarts it
+	storetest.Run(t, storetest.Harness{
+		Open: func(t testing.TB, o storetest.Options) store.Store {
+			t.Helper()
+			s, err := openFor(server.URL(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { s.(io.Closer).Close() })
+			return s
+		},
+		Process:    server.URL(),
+		Restart:    func(t testing.TB) { server.Restart(t) },
+		Persistent: true,
+	})
+}

@@ -1,0 +1,66 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+)
+
+// Decide implements [swap.Decider]: a Take where a statement knows the algorithm, and a Reset. A peek is a load, so it is left to that.
+func (e *engine) Decide(ctx context.Context, name string, p *algorithm.Program, op algorithm.Op, now int64) (v algorithm.Verdict, at int64, done bool, err error) {
+	switch op.Kind {
+	case algorithm.Reset:
+		v, at, err = e.forget(ctx, name, p, op, now)
+		done = true
+	case algorithm.Take:
+		if op.Cost > 0 && op.Cost <= p.Limit().Capacity() {
+			v, at, done, err = e.take(ctx, name, p, op, now)
+		}
+	}
+	if isLost(err) {
+		return v, 0, false, nil
+	}
+	return v, at, done, err
+}
+
+func (e *engine) forget(ctx context.Context, name string, p *algorithm.Program, op algorithm.Op, now int64) (v algorithm.Verdict, at int64, err error) {
+	err = e.try(ctx, func() error { return e.pool.QueryRow(ctx, e.reset, name, given(now)).Scan(&at) })
+	_, r := p.Apply(nil, op, at)
+	return r.Verdict(), at, err
+}
+
+func (e *engine) take(ctx context.Context, name string, p *algorithm.Program, op algorithm.Op, now int64) (v algorithm.Verdict, at int64, done bool, err error) {
+	t, ok := takeOf(p, op.Cost)
+	if !ok {
+		return v, 0, false, nil
+	}
+	var after, found []int64
+	args := append([]any{name, given(now)}, t.args...)
+	err = e.try(ctx, func() error {
+		return e.pool.QueryRow(ctx, e.takes[t.steps], args...).Scan(&at, &after, &found)
+	})
+	if err != nil {
+		return v, 0, false, err
+	}
+	if len(after) > 0 {
+		_, r := p.Apply(t.before(after), op, at)
+		return r.Verdict(), at, true, nil
+	}
+	// Denied, by what the statement saw first or by what it then found in the row, which it does not tell. The first is an answer, for the
+	// time before the statement waited. A state that has to be healed is another's.
+	if e.heals && p.Heal(slices.Clone(found), at) {
+		return v, 0, false, nil
+	}
+	_, r := p.Apply(found, op, at)
+	return r.Verdict(), at, !r.Allowed, nil
+}
+
+// given is an operation's time for a statement, in which NULL is the server's.
+func given(now int64) *int64 {
+	if now == store.OwnClock {
+		return nil
+	}
+	return &now
+}

@@ -1,0 +1,72 @@
+package postgres
+
+import (
+	"time"
+
+	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/swap"
+)
+
+const (
+	// DefaultTable is the table of stores that name none.
+	DefaultTable = "weir_states"
+	// DefaultSweepEvery is the pause between two walks through the table that remove states that say nothing more.
+	DefaultSweepEvery = time.Minute
+)
+
+// Options for Open and New. The zero value is good for most programs.
+type Options struct {
+	// Prefix separates programs that share a table; "" is store.DefaultPrefix.
+	Prefix string
+	// Table is where the states are: a name, or schema.name, of letters, digits and _, in the case in which it is written. "" is DefaultTable.
+	Table string
+	// Unlogged makes the table, if it is not there yet, one without a write-ahead log. That is faster, and it is empty after a
+	// crash of the server: all limits then start afresh.
+	Unlogged bool
+	// NoMigrate never makes the table: an error says if it is missing. Migration is what makes it.
+	NoMigrate bool
+	// TrustClientTime lets callers tell the time of an operation. All of them must have one clock then. States are kept a
+	// day longer than they matter.
+	TrustClientTime bool
+	// Timeout bounds one operation, the wait for a connection included; 0 or less means a second.
+	Timeout time.Duration
+	// SweepEvery is the pause between two walks through the table, by one of the processes that share it; 0 means
+	// DefaultSweepEvery, and less than 0 that this one never does it.
+	SweepEvery time.Duration
+
+	sweeping sweeping // for tests
+}
+
+// sweeping is how a walk is done.
+type sweeping struct {
+	batch int           // rows that are looked at together
+	pause time.Duration // between two batches
+	grace time.Duration // how much longer than it matters a state is left alone
+}
+
+// The grace is for a server's clock that is set back, or that of a standby which takes over and is behind: what has expired for the one
+// may not have for the other.
+var gentle = sweeping{batch: 500, pause: 20 * time.Millisecond, grace: time.Minute}
+
+func (o Options) withDefaults() Options {
+	if o.Table == "" {
+		o.Table = DefaultTable
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = swap.DefaultTimeout
+	}
+	if o.SweepEvery == 0 {
+		o.SweepEvery = DefaultSweepEvery
+	}
+	if o.sweeping == (sweeping{}) {
+		o.sweeping = gentle
+	}
+	return o
+}
+
+func (o Options) check() (table, error) {
+	if err := store.CheckPrefix(o.Prefix); err != nil {
+		return "", err
+	}
+	return parseTable(o.Table)
+}

@@ -1,0 +1,131 @@
+package postgres
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/swap"
+)
+
+// connectTimeout bounds Open and Check where their context does not.
+const connectTimeout = 10 * time.Second
+
+// A Store is a [store.Store] in a table of PostgreSQL. It is a [store.Timekeeper], a [store.Counter], and its
+// bindings are a [store.Stamper] and a [store.Inspector].
+type Store struct {
+	engine  *engine
+	loop    *swap.Store
+	options Options
+	owned   bool // the pool is this store's
+
+	stop  context.CancelFunc
+	done  sync.WaitGroup
+	close sync.Once
+}
+
+// Open returns a store on the database that a URL names:
+//
+//	postgres://user:password@host:5432/database?sslmode=verify-full&pool_max_conns=8&weir_table=limits.states
+//
+// All parameters of the URL that pgx and libpq have work. Those of this package are weir_table, weir_prefix, weir_unlogged=on, weir_timeout=500ms
+// and weir_migrate=off; they override the Options. There are as many connections as pool_max_conns says, by default 4 or the number
+// of processors if that is more.
+//
+// It connects, makes the table if it is missing, and returns an error if that can't be done within ten seconds, or a right is
+// missing; the error says what to run then.
+func Open(ctx context.Context, url string, o Options) (*Store, error) {
+	config, o, err := parse(url, o)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := o.withDefaults().check(); err != nil {
+		return nil, err
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, unreadable(url, err)
+	}
+	s, err := newStore(pool, o)
+	if err != nil {
+		pool.Close()
+		return nil, err
+	}
+	if err := s.Check(ctx); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	s.owned = true
+	s.start()
+	return s, nil
+}
+
+// New returns a store on a pool of the caller's, who closes it after the store. It speaks to no server: the
+// table is made when it is first found missing.
+func New(pool *pgxpool.Pool, o Options) (*Store, error) {
+	s, err := newStore(pool, o)
+	if err != nil {
+		return nil, err
+	}
+	s.start()
+	return s, nil
+}
+
+func newStore(pool *pgxpool.Pool, o Options) (*Store, error) {
+	o = o.withDefaults()
+	t, err := o.check()
+	if err != nil {
+		return nil, err
+	}
+	e := newEngine(pool, t, o)
+	loop := swap.New(e, swap.Options{Prefix: o.Prefix, TrustClientTime: o.TrustClientTime, SharedClock: true, Timeout: o.Timeout})
+	return &Store{engine: e, loop: loop, options: o, stop: func() {}}, nil
+}
+
+// start begins to sweep.
+func (s *Store) start() {
+	if s.options.SweepEvery < 0 {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.done.Go(func() { newSweeper(s.engine, s.options).run(ctx) })
+}
+
+// Check asks the server for a state, and for the rights on the table, which it makes if it is missing and that is not forbidden.
+func (s *Store) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	return s.engine.check(ctx)
+}
+
+// Bind implements [store.Store]. Every limit that makes sense in microseconds is kept exactly.
+func (s *Store) Bind(spec store.Spec) (store.Binding, error) { return s.loop.Bind(spec) }
+
+// TrustsClientTime implements [store.Timekeeper].
+func (s *Store) TrustsClientTime() bool { return s.loop.TrustsClientTime() }
+
+// Counts implements [store.Counter]. Errors of the sweeper are among the Failures.
+func (s *Store) Counts() store.Counts {
+	c := s.loop.Counts()
+	c.Swept = s.engine.swept.Load()
+	c.Failures += s.engine.failures.Load()
+	return c
+}
+
+// Close lets no more operations in, waits for those that are in and for the sweeper, which takes no longer than twice the timeout,
+// and closes the connections if Open made them.
+func (s *Store) Close() (err error) {
+	s.close.Do(func() {
+		s.stop()
+		err = s.loop.Close()
+		s.done.Wait()
+		if s.owned {
+			s.engine.pool.Close()
+		}
+	})
+	return err
+}

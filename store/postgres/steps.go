@@ -1,0 +1,137 @@
+package postgres
+
+import "strings"
+
+// steps are an algorithm's transition in SQL, which the statement of a Take is made of. They speak of a row of what is given: now (µs), and what
+// the algorithm needs. WORDS is the state found.
+type steps struct {
+	given string // columns of what is given, from the parameters from $3 on
+	also  string // columns that are worked out from those
+	fresh string // the state after a Take from a fresh one, which always has room
+	room  string // whether the state has room for the cost
+	next  string // the state after a Take for which there is room
+	life  string // how long the new state, new[…], matters: µs from now
+	// ahead is whether the state is so far ahead that it must be healed before anything is taken from it; "" where
+	// such a state has no room anyway.
+	ahead string
+}
+
+// The theoretical arrival time in whole ticks.
+var linearTicks = steps{
+	given: `$3::bigint AS charge, $4::bigint AS most`,
+	fresh: `ARRAY[now + charge]`,
+	room:  `WORDS[1] < now OR WORDS[1] - now <= most`,
+	next:  `ARRAY[greatest(WORDS[1], now) + charge]`,
+	life:  `new[1] - now`,
+}
+
+// The same and a remainder in 1/unit ticks. Remainders are compared before they are added: they have up to 63 bits.
+var linearParts = steps{
+	given: `$3::bigint AS charge, $4::bigint AS charge_part, $5::bigint AS most, $6::bigint AS most_part, $7::bigint AS unit`,
+	fresh: `ARRAY[now + charge, charge_part]`,
+	room:  `WORDS[1] < now OR (WORDS[1] - now, WORDS[2]) <= (most, most_part)`,
+	next: `CASE WHEN WORDS[1] < now THEN ARRAY[now + charge, charge_part]
+		WHEN WORDS[2] < unit - charge_part THEN ARRAY[WORDS[1] + charge, WORDS[2] + charge_part]
+		ELSE ARRAY[WORDS[1] + charge + 1, WORDS[2] - (unit - charge_part)] END`,
+	life: `new[1] - now + (new[2] > 0)::int`,
+}
+
+// index is the current window's, rounded down also before 1970.
+const index = `now / width - (now % width < 0)::int AS index`
+
+// The window's index, the units used in it.
+var fixedWindow = steps{
+	given: `$3::bigint AS cost, $4::bigint AS most, $5::bigint AS width`,
+	also:  index,
+	fresh: `ARRAY[index, cost]`,
+	room:  `WORDS[1] < index OR WORDS[2] <= most - cost`,
+	next:  `CASE WHEN WORDS[1] < index THEN ARRAY[index, cost] ELSE ARRAY[WORDS[1], WORDS[2] + cost] END`,
+	life:  `(new[1] + 1) * width - now`,
+	ahead: `WORDS[1] > index + 1`,
+}
+
+// The window's start, the units used in it.
+var quotaReset = steps{
+	given: `$3::bigint AS cost, $4::bigint AS most, $5::bigint AS width`,
+	fresh: `ARRAY[now, cost]`,
+	room:  `WORDS[1] + width <= now OR WORDS[2] <= most - cost`,
+	next:  `CASE WHEN WORDS[1] + width <= now THEN ARRAY[now, cost] ELSE ARRAY[WORDS[1], WORDS[2] + cost] END`,
+	life:  `new[1] + width - now`,
+	ahead: `WORDS[1] > now + width`,
+}
+
+// refills is how many refills there were since the last that was counted. The bucket is full when there were more than refillsLeft.
+const (
+	refills     = `greatest(0, (now - WORDS[1]) / width)`
+	refillsLeft = `(WORDS[2] - 1) / amount`
+)
+
+// The last refill that was counted, the tokens missing after it. CASE keeps the product from being worked out where it
+// could overflow.
+var refillBucket = steps{
+	given: `$3::bigint AS cost, $4::bigint AS amount, $5::bigint AS width, $6::bigint AS burst`,
+	fresh: `ARRAY[now, cost]`,
+	room:  `CASE WHEN ` + refills + ` > ` + refillsLeft + ` THEN true ELSE WORDS[2] - ` + refills + ` * amount <= burst - cost END`,
+	next: `CASE WHEN ` + refills + ` > ` + refillsLeft + ` THEN ARRAY[now, cost]
+		ELSE ARRAY[WORDS[1] + ` + refills + ` * width, WORDS[2] - ` + refills + ` * amount + cost] END`,
+	life:  `new[1] - now + ((new[2] - 1) / amount + 1) * width`,
+	ahead: `WORDS[1] > now + width`,
+}
+
+// The current window's index, the previous window's units, the current one's. The products have more than 64 bits.
+var slidingWindow = steps{
+	given: `$3::bigint AS cost, $4::bigint AS most, $5::bigint AS width`,
+	also:  index,
+	fresh: `ARRAY[index, 0, cost]`,
+	room: `CASE WHEN WORDS[1] >= index THEN WORDS[2]::numeric * (width - greatest(0, now - WORDS[1] * width)) <= (most - cost - WORDS[3])::numeric * width
+		WHEN WORDS[1] = index - 1 THEN WORDS[3]::numeric * (width - (now - index * width)) <= (most - cost)::numeric * width
+		ELSE true END`,
+	next: `CASE WHEN WORDS[1] >= index THEN ARRAY[WORDS[1], WORDS[2], WORDS[3] + cost]
+		WHEN WORDS[1] = index - 1 THEN ARRAY[index, WORDS[3], cost]
+		ELSE ARRAY[index, 0, cost] END`,
+	life:  `(new[1] + 2) * width - now`,
+	ahead: `WORDS[1] > index + 1`,
+}
+
+// serverTime is now in µs. It is exact: a timestamp has no smaller parts, and fewer than 53 bits of them.
+const serverTime = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
+
+// statement is a Take of $1 at $2, or now. The time is read once. If the state that the statement sees has no room it does no more than
+// read. Else it inserts, or locks the row and looks again at what is in it then. The answer is the time, the new state if
+// something was taken, and the state that it saw first.
+const statement = `
+WITH clock AS MATERIALIZED (
+	SELECT coalesce($2::bigint, ` + serverTime + `) AS now, GIVEN
+), given AS MATERIALIZED (
+	SELECT ALSO FROM clock
+), found AS MATERIALIZED (
+	SELECT words FROM TABLE WHERE name = $1
+), taken AS (
+	INSERT INTO TABLE AS kept (name, words, expires)
+	SELECT $1, new, EXPIRES FROM given, LATERAL (SELECT FRESH AS new) AS step
+	WHERE coalesce((SELECT ROOM(found.words) FROM found), true)
+	ON CONFLICT (name) DO UPDATE
+	SET (words, expires) = (SELECT new, EXPIRES FROM given, LATERAL (SELECT NEXT(kept.words) AS new) AS step)
+	WHERE (SELECT ROOM(kept.words) FROM given)
+	RETURNING words
+)
+SELECT now, (SELECT words FROM taken), (SELECT words FROM found) FROM given`
+
+// sql returns the statement for a table. With heals, a state that is too far ahead has no room. grace is an interval for
+// which states are kept longer than they matter.
+func (s *steps) sql(t table, heals bool, grace string) string {
+	room, also := "("+s.room+")", "*"
+	if heals && s.ahead != "" {
+		room = "(NOT " + s.ahead + " AND " + room + ")"
+	}
+	if s.also != "" {
+		also += ", " + s.also
+	}
+	on := func(step, words string) string { return strings.ReplaceAll(step, "WORDS", words) }
+	return strings.NewReplacer(
+		"GIVEN", s.given, "ALSO", also, "TABLE", string(t), "FRESH", s.fresh,
+		"ROOM(found.words)", on(room, "found.words"), "ROOM(kept.words)", on(room, "kept.words"),
+		"NEXT(kept.words)", on(s.next, "kept.words"),
+		"EXPIRES", "clock_timestamp() + ("+s.life+") * interval '1 microsecond' + interval '"+grace+"'",
+	).Replace(statement)
+}

@@ -1,0 +1,57 @@
+package postgres
+
+import (
+	"slices"
+
+	"github.com/weirlimit/weir/algorithm"
+)
+
+// A take is a Take that one statement can carry out.
+type take struct {
+	steps *steps
+	args  []any // of the statement, from $3 on
+	// before returns a state from which the cost leads to the one given, at the time at which it did: the state that the
+	// statement found, or one that was worth the same then. So Program explains what the engine has decided.
+	before func(after []int64) []int64
+}
+
+// takeOf returns the take of a cost above 0 and at most the capacity. ok is false for algorithms that no statement knows.
+func takeOf(p *algorithm.Program, cost int64) (t take, ok bool) {
+	if i, ok := intervalOf(p); ok {
+		return linearTake(i, p.Limit().Capacity(), cost), true
+	}
+	l := p.Limit()
+	width := int64(l.Period / p.Tick())
+	switch l.Algorithm {
+	case algorithm.FixedWindow:
+		return take{&fixedWindow, []any{cost, l.Count, width}, without(1, cost)}, true
+	case algorithm.QuotaReset:
+		return take{&quotaReset, []any{cost, l.Count, width}, without(1, cost)}, true
+	case algorithm.RefillBucket:
+		return take{&refillBucket, []any{cost, l.Count, width, l.Burst}, without(1, cost)}, true
+	case algorithm.SlidingWindow:
+		return take{&slidingWindow, []any{cost, l.Count, width}, without(2, cost)}, true
+	}
+	return take{}, false
+}
+
+func linearTake(i interval, capacity, cost int64) take {
+	charge := i.times(cost)
+	most := i.minus(i.times(capacity), charge) // the largest debt that leaves room
+	if i.unit == 1 {
+		return take{&linearTicks, []any{charge.ticks, most.ticks}, without(0, charge.ticks)}
+	}
+	return take{&linearParts, []any{charge.ticks, charge.rem, most.ticks, most.rem, i.unit}, func(after []int64) []int64 {
+		was := i.minus(span{after[0], after[1]}, charge)
+		return []int64{was.ticks, was.rem}
+	}}
+}
+
+// without takes units off the word in which they are counted.
+func without(word int, units int64) func([]int64) []int64 {
+	return func(after []int64) []int64 {
+		was := slices.Clone(after)
+		was[word] -= units
+		return was
+	}
+}
