@@ -19,6 +19,7 @@ var arrows = map[string][]string{
 	"store/swap":             {"algorithm", "store"},
 	"store/redis":            {"algorithm", "store"},
 	"store/memcached":        {"algorithm", "store", "store/swap"},
+	"store/postgres":         {"algorithm", "store", "store/swap"},
 	"store/storetest":        {"algorithm", "store", "store/memory"},
 	"store/storetest/engine": {},
 	"":                       {"algorithm", "store", "store/memory"},
