@@ -22,11 +22,11 @@ func (c *conn) numberIn(name string, arg []byte, in span) (n int64, ok bool) {
 // mostSeconds bounds times so that no conversion of them overflows. A store refuses many of those within it too.
 const mostSeconds = 1 << 40
 
-// reach returns the times that a number of units may mean.
+// reach returns the times that a number of units may mean, of those that have 63 bits in nanoseconds.
 func reach(unit time.Duration) span {
-	most := int64(math.MaxInt64)
-	if perSecond := int64(time.Second / unit); perSecond < most/mostSeconds {
-		most = mostSeconds * perSecond
+	if unit == time.Nanosecond {
+		return span{-math.MaxInt64, math.MaxInt64}
 	}
+	most := mostSeconds * int64(time.Second/unit)
 	return span{-most, most}
 }

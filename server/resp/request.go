@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/server/limiters"
 	"github.com/weirlimit/weir/store"
 )
@@ -124,32 +125,37 @@ func (c *conn) timeOf(r *request) (ok bool) {
 		}
 	}
 	if r.given&endOption != 0 {
-		if r.end, ok = c.instant("END", r.endText, unit); !ok {
+		if r.end, ok = c.endTime(r.endText, unit); !ok {
 			return false
 		}
 	}
 	return true
 }
 
-// time reads the argument of AT, in units since 1970, if clients may say what time it is.
+// time reads the argument of AT, in units since 1970, if clients may say what time it is. It returns nanoseconds.
 func (c *conn) time(arg []byte, unit time.Duration) (at int64, ok bool) {
 	if !c.server.options.TrustClientTime {
 		c.fail("ERR AT is refused: this server does not trust the time of its clients (weir serve --trust-client-time does)")
 		return 0, false
 	}
-	return c.instant("AT", arg, unit)
-}
-
-// instant reads a time, and returns it in nanoseconds since 1970.
-func (c *conn) instant(name string, arg []byte, unit time.Duration) (ns int64, ok bool) {
-	n, ok := c.numberIn(name, arg, reach(unit))
+	n, ok := c.numberIn("AT", arg, reach(unit))
 	if !ok {
 		return 0, false
 	}
 	perSecond := int64(time.Second / unit)
-	ns, ok = store.Nanoseconds(time.Unix(n/perSecond, n%perSecond*int64(unit)))
+	at, ok = store.Nanoseconds(time.Unix(n/perSecond, n%perSecond*int64(unit)))
 	if !ok {
-		c.fail("ERR " + name + " is out of range; accepted: a time in the years 1866 to 2074")
+		c.failWith(store.ErrTime)
 	}
-	return ns, ok
+	return at, ok
+}
+
+// latestEnd is the latest time at which a key can be fresh again, in nanoseconds: limits reach 73 years beyond the last time.
+const latestEnd = algorithm.MaxTime + 1<<61
+
+// endTime reads the argument of END, and returns nanoseconds.
+func (c *conn) endTime(arg []byte, unit time.Duration) (end int64, ok bool) {
+	most := latestEnd / int64(unit)
+	n, ok := c.numberIn("END", arg, span{-most, most})
+	return n * int64(unit), ok
 }

@@ -40,7 +40,7 @@ func (b *binding) DoStamped(ctx context.Context, key string, op algorithm.Op, no
 }
 
 func (b *binding) do(ctx context.Context, key string, op algorithm.Op, now int64, stamped bool) (v algorithm.Verdict, at int64, err error) {
-	if err := b.store.check(now, key); err != nil {
+	if err := b.store.check(ctx, now, key); err != nil {
 		return v, 0, err
 	}
 	fields, err := b.store.ask(ctx, words[op.Kind], b.command(key, op, now, stamped))
@@ -90,8 +90,11 @@ func circumstances(c []string, name string, now int64) []string {
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
-// check refuses what the server would refuse, or what would make it end the connection.
-func (s *Store) check(now int64, key string) error {
+// check refuses what the server would refuse, or what would make it end the connection; and what nobody waits for any more.
+func (s *Store) check(ctx context.Context, now int64, key string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if now != store.OwnClock && !s.options.TrustClientTime {
 		return store.ErrClientTime
 	}
@@ -120,7 +123,7 @@ func (b *binding) TakeMany(ctx context.Context, requests []store.KeyCost, now in
 func (b *binding) takeSome(ctx context.Context, requests []store.KeyCost, now int64, decisions []algorithm.Decision) ([]algorithm.Decision, error) {
 	commands := make(rueidis.Commands, 0, len(requests))
 	for _, r := range requests {
-		if err := b.store.check(now, r.Key); err != nil {
+		if err := b.store.check(ctx, now, r.Key); err != nil {
 			return decisions, err
 		}
 		commands = append(commands, b.command(r.Key, algorithm.Op{Cost: r.Cost}, now, false))
@@ -149,7 +152,9 @@ func (s *Store) ask(ctx context.Context, verb string, c rueidis.Completed) ([]in
 	return s.numbers(verb, s.client.Do(ctx, c))
 }
 
-func (s *Store) command(words ...string) rueidis.Completed { return s.client.B().Arbitrary(words...).Build() }
+func (s *Store) command(words ...string) rueidis.Completed {
+	return s.client.B().Arbitrary(words...).Build()
+}
 
 // wait reads a number of nanoseconds.
 func wait(n int64) time.Duration {

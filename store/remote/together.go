@@ -29,7 +29,7 @@ func (s *Store) TakeAll(ctx context.Context, parts []store.Part, now int64, verd
 		if !ok {
 			return verdicts, errors.New("remote: TakeAll has a part of another store")
 		}
-		if err := s.check(now, p.Key); err != nil {
+		if err := s.check(ctx, now, p.Key); err != nil {
 			return verdicts, err
 		}
 		size += len(p.Key) + len(b.name)

@@ -98,8 +98,11 @@ func (t *trace) run() {
 	}
 }
 
+// latest is the last time that a trace comes to: later ones are none that store.Nanoseconds returns.
+const latest = algorithm.MaxTime - int64(time.Second)
+
 func (t *trace) step() {
-	t.now = max(t.seen, t.now+t.gap()/1000*1000)
+	t.now = min(max(t.seen, t.now+t.gap()/1000*1000), latest)
 	op := t.op()
 	got := t.do(t.key, op, t.now)
 	if t.shown = append(t.shown, fmt.Sprintf("at %s %s: %s", showTime(t.now), describe(op), show(got))); len(t.shown) > stepsShown {
