@@ -122,23 +122,28 @@ func cancelGivesBackWhatWasTaken(k *check) {
 }
 
 // rewind is pitfall T1: of requests at two times in turn no more pass than the capacity at each, and what comes back
-// between them.
+// between them. Where those at the later time only look, no more than the capacity passes.
 func rewind(k *check) {
-	s := k.trusting()
-	all := k.bindAll(s, limits)
+	all := k.bindAll(k.trusting(), limits)
 	k.each(len(all), func(i int) {
 		b := all[i]
 		capacity, later := b.limit.Capacity(), 2*int64(b.limit.Period)
-		var granted int64
-		for range 60 {
-			granted += max(0, b.do("key", algorithm.Op{Kind: algorithm.TakeUpTo, Cost: capacity}, start).Granted)
-			b.peek("key", start+later)
-			granted += max(0, b.take("key", 1, start+later).Granted)
-		}
-		if most := 2*capacity + 2*b.limit.Count; granted > most {
-			k.Fatalf("%v: %d units were granted at two times that lie two periods apart, want at most %d", b.limit, granted, most)
-		}
+		b.alternate("looks", later, 0, capacity)
+		b.alternate("takes", later, 1, 2*capacity+2*b.limit.Count)
 	})
+}
+
+// alternate takes all that there is at the start of a key, and some at a later time, again and again.
+func (b *bound) alternate(key string, later, cost, most int64) {
+	b.Helper()
+	var granted int64
+	for range 30 {
+		granted += max(0, b.do(key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: b.limit.Capacity()}, start).Granted)
+		granted += max(0, b.take(key, cost, start+later).Granted)
+	}
+	if granted > most {
+		b.Fatalf("%v: %d units were granted at two times, %v apart, in turn, want at most %d", b.limit, granted, time.Duration(later), most)
+	}
 }
 
 // resetIsLiteral is pitfall S11.

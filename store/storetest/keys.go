@@ -111,14 +111,28 @@ func sharing(k *check) {
 		spec := store.Spec{Limit: limit, Name: k.name()}
 		var ops []algorithm.Op
 		for i, s := range stores {
-			if i == 1 {
-				spec.Limit = limit.Canonical() // the same limit
+			if spec.Limit = limit.Canonical(); i == 1 {
+				spec.Limit = bare(limit)
 			}
 			b := k.bindSpec(s, spec)
 			ops = append(ops, algorithm.Op{Cost: 1})
 			b.want(b.take("key", 1, start), b.expect(start, ops...), "take %d of bindings of equal name and limit", i+1)
 		}
 	}
+}
+
+// bare returns the same limit, without what it needs not say.
+func bare(limit algorithm.Limit) algorithm.Limit {
+	for _, shorten := range []func(l *algorithm.Limit){
+		func(l *algorithm.Limit) { l.Algorithm = "" }, func(l *algorithm.Limit) { l.Burst = 0 },
+		func(l *algorithm.Limit) { l.Queue = 0 }, func(l *algorithm.Limit) { l.Cells = 0 },
+	} {
+		shorter := limit
+		if shorten(&shorter); shorter.Canonical() == limit.Canonical() {
+			limit = shorter
+		}
+	}
+	return limit
 }
 
 // timeDebt lets limits that differ share the time until the key is fresh.

@@ -33,7 +33,7 @@ func (b *bound) batches(batcher store.Batcher) {
 		for i := range requests {
 			requests[i] = store.KeyCost{Key: fmt.Sprint("key ", random.IntN(12)), Cost: random.Int64N(4)}
 		}
-		decisions, err := batcher.TakeMany(context.Background(), requests, now, []algorithm.Decision{first})
+		decisions, err := batcher.TakeMany(context.Background(), slices.Clone(requests), now, []algorithm.Decision{first})
 		if err != nil || len(decisions) != size+1 || decisions[0] != first {
 			b.Fatalf("%v: %d decisions were appended for a batch of %d, error %v", b.limit, len(decisions)-1, size, err)
 		}

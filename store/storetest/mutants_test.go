@@ -1,0 +1,321 @@
+package storetest
+
+import (
+	"errors"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+)
+
+func shelfHarness(s *shelf) Harness {
+	return Harness{
+		Open: func(_ testing.TB, o Options) store.Store { return s.open(o) },
+		Restart: func(testing.TB) {
+			s.setAway(true)
+			time.Sleep(5 * time.Millisecond)
+			s.setAway(false)
+		},
+		Persistent: true,
+	}
+}
+
+func (s *shelf) setAway(away bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away = away
+}
+
+// A mutant is a store with one fault, and the rules that must say so.
+type mutant struct {
+	fault  string
+	rules  []string
+	faults faults
+}
+
+// result is what an operation of a mutant does that is not as the program has it.
+type result = func(b *shelfBinding, name string, state []int64, op algorithm.Op, now int64) ([]int64, algorithm.Result)
+
+// when applies a fault to some operations, and leaves the others right.
+func when(cond func(b *shelfBinding, op algorithm.Op) bool, wrong result) result {
+	return func(b *shelfBinding, name string, state []int64, op algorithm.Op, now int64) ([]int64, algorithm.Result) {
+		if cond(b, op) {
+			return wrong(b, name, state, op, now)
+		}
+		return b.program.Apply(state, op, now)
+	}
+}
+
+func kind(k algorithm.Kind) func(*shelfBinding, algorithm.Op) bool {
+	return func(_ *shelfBinding, op algorithm.Op) bool { return op.Kind == k }
+}
+
+func isPeek(_ *shelfBinding, op algorithm.Op) bool { return op.Kind == algorithm.Take && op.Cost == 0 }
+
+var budgetMutants = []mutant{
+	{"a cost of 0 is one of 1", []string{"A7-peek", "S19-peek-contended"}, faults{op: func(_ *shelfBinding, op algorithm.Op) algorithm.Op {
+		if op.Kind == algorithm.Take {
+			op.Cost = max(1, op.Cost)
+		}
+		return op
+	}}},
+	{"a peek forgets a key that is fresh when it looks", []string{"A7-peek", "T1-rewind"}, faults{apply: when(isPeek,
+		func(b *shelfBinding, name string, state []int64, op algorithm.Op, now int64) ([]int64, algorithm.Result) {
+			state, r := b.program.Apply(state, op, now)
+			if b.program.Fresh(state, now) {
+				state = nil
+			}
+			return state, r
+		})}},
+	{"one more than the capacity is admitted", []string{"vectors", "traces", "S3-goroutines", "A8-above-capacity"}, faults{spec: func(s store.Spec) store.Spec {
+		if s.Limit = s.Limit.Canonical(); s.Limit.Burst > 0 && s.Limit.Count > 0 {
+			s.Limit.Burst++
+		}
+		return s
+	}}},
+	{"a denial is charged with what remains", []string{"traces", "S4-denial"}, faults{
+		apply: func(b *shelfBinding, _ string, state []int64, op algorithm.Op, now int64) ([]int64, algorithm.Result) {
+			state, r := b.program.Apply(state, op, now)
+			if !r.Allowed && r.Remaining > 0 {
+				state, _ = b.program.Apply(state, algorithm.Op{Cost: r.Remaining}, now)
+			}
+			return state, r
+		}}},
+	{"a refund goes above the capacity", []string{"traces", "S8-refund"}, faults{apply: aboveFull()}},
+	{"a refund forgets the window", []string{"traces", "S8-refund"}, faults{apply: when(kind(algorithm.Refund),
+		func(b *shelfBinding, _ string, _ []int64, op algorithm.Op, now int64) ([]int64, algorithm.Result) {
+			return b.program.Apply(nil, op, now)
+		})}},
+	{"TakeUpTo takes all or nothing", []string{"traces", "A10-take-up-to"}, faults{apply: when(kind(algorithm.TakeUpTo),
+		func(b *shelfBinding, _ string, state []int64, op algorithm.Op, now int64) ([]int64, algorithm.Result) {
+			return b.program.Apply(state, algorithm.Op{Cost: op.Cost}, now)
+		})}},
+	{"a cancel is a refund", []string{"traces", "cancel"}, faults{op: func(_ *shelfBinding, op algorithm.Op) algorithm.Op {
+		if op.Kind == algorithm.Cancel {
+			op.Kind = algorithm.Refund
+		}
+		return op
+	}}},
+	{"the end of a cancel is taken for microseconds", []string{"traces", "cancel"}, faults{op: func(_ *shelfBinding, op algorithm.Op) algorithm.Op {
+		op.End *= 1000
+		return op
+	}}},
+	{"costs are numbers of 53 bits", []string{"extremes"}, faults{op: func(_ *shelfBinding, op algorithm.Op) algorithm.Op {
+		if op.Cost < 1<<62 {
+			op.Cost = int64(float64(op.Cost))
+		}
+		return op
+	}}},
+	{"waits are rounded down to milliseconds", []string{"traces"}, faults{verdict: func(_ *shelfBinding, v algorithm.Verdict) algorithm.Verdict {
+		if v.Wait != algorithm.Never {
+			v.Wait = v.Wait.Truncate(time.Millisecond)
+		}
+		return v
+	}}},
+	{"what can never pass is told to come back", []string{"vectors", "traces", "A8-above-capacity"}, faults{verdict: func(_ *shelfBinding, v algorithm.Verdict) algorithm.Verdict {
+		v.Wait = min(v.Wait, time.Hour)
+		return v
+	}}},
+	{"a key starts anew when time steps back", []string{"traces", "T1-rewind"}, faults{apply: forgetful()}},
+}
+
+// aboveFull keeps what is given back above the capacity, and grants it later.
+func aboveFull() result {
+	credit := map[string]int64{}
+	return func(b *shelfBinding, name string, state []int64, op algorithm.Op, now int64) ([]int64, algorithm.Result) {
+		if op.Kind == algorithm.Refund {
+			credit[name]++
+		}
+		if op.Kind == algorithm.Take && op.Cost == 1 && credit[name] > 0 {
+			credit[name]--
+			_, r := b.program.Apply(slices.Clone(state), algorithm.Op{}, now)
+			r.Granted = 1
+			return state, r
+		}
+		return b.program.Apply(state, op, now)
+	}
+}
+
+func forgetful() result {
+	last := map[string]int64{}
+	return func(b *shelfBinding, name string, state []int64, op algorithm.Op, now int64) ([]int64, algorithm.Result) {
+		if now < last[name] {
+			state = nil
+		}
+		last[name] = now
+		return b.program.Apply(state, op, now)
+	}
+}
+
+var concurrencyMutants = []mutant{
+	{"an update is lost when two are under way", []string{"S3-goroutines", "linearizable", "linearizable-own-clock"},
+		faults{unlocked: func(*shelfBinding, algorithm.Op) bool { return true }}},
+	{"a peek writes back what it has read", []string{"S19-peek-contended"}, faults{unlocked: isPeek}},
+	{"an operation tells another time than its own", []string{"linearizable-own-clock"}, faults{stamp: func(us int64) int64 { return us - 300_000 }}},
+	{"parts are taken without giving back", []string{"S5-joint", "S6-joint-concurrent"}, faults{
+		joint: func(s *shelfStore, parts []store.Part, now int64) (all []algorithm.Verdict) {
+			for _, p := range parts {
+				b := p.Binding.(*shelfBinding)
+				all = append(all, b.apply(b.name(p.Key), algorithm.Op{Cost: p.Cost}, store.Microseconds(now)))
+			}
+			return all
+		}}},
+	{"parts are taken when the first admits", []string{"S5-joint"}, faults{
+		joint: func(s *shelfStore, parts []store.Part, now int64) (all []algorithm.Verdict) {
+			for _, p := range parts {
+				b := p.Binding.(*shelfBinding)
+				v := b.apply(b.name(p.Key), algorithm.Op{Cost: p.Cost}, store.Microseconds(now))
+				if all = append(all, v); all[0].Granted < 0 {
+					break
+				}
+			}
+			for len(all) < len(parts) {
+				all = append(all, algorithm.Verdict{})
+			}
+			return all
+		}}},
+	{"a batch is decided from its end", []string{"batches"}, faults{batch: slices.Reverse[[]store.KeyCost]}},
+}
+
+func renamed(f func(spec store.Spec, key string) string) faults { return faults{name: f} }
+
+func properly(spec store.Spec, key string) string {
+	names, err := store.NewNames("", spec)
+	if err != nil {
+		panic(err)
+	}
+	return names.Name(key)
+}
+
+var keyMutants = []mutant{
+	{"long keys are cut off", []string{"S12-keys"}, renamed(func(s store.Spec, key string) string { return properly(s, key[:min(len(key), 96)]) })},
+	{"keys end at a NUL", []string{"S12-keys"}, renamed(func(s store.Spec, key string) string {
+		key, _, _ = strings.Cut(key, "\x00")
+		return properly(s, key)
+	})},
+	{"white space around keys is dropped", []string{"S12-keys"}, renamed(func(s store.Spec, key string) string { return properly(s, strings.TrimSpace(key)) })},
+	{"invalid UTF-8 is replaced", []string{"S12-keys"}, renamed(func(s store.Spec, key string) string { return properly(s, strings.ToValidUTF8(key, "\ufffd")) })},
+	{"keys are normalised", []string{"S13-spellings"}, renamed(func(s store.Spec, key string) string {
+		return properly(s, strings.ReplaceAll(key, "e\u0301", "\u00e9"))
+	})},
+	{"names and keys are joined", []string{"S12-names"}, renamed(func(s store.Spec, key string) string {
+		return s.Limit.String() + "|" + s.Name + ":" + key
+	})},
+	{"a name's limits share a state", []string{"S12-names"}, renamed(func(s store.Spec, key string) string {
+		s.Limit = algorithm.MustParseLimit("1/1s")
+		return properly(s, key)
+	})},
+	{"each spelling of a limit has a state", []string{"sharing"}, renamed(func(s store.Spec, key string) string {
+		if s.TimeDebt {
+			return properly(s, key)
+		}
+		limit := s.Limit
+		limit.Count++ // another that names may hold
+		if s.Limit == s.Limit.Canonical() {
+			limit.Count++
+		}
+		s.Limit = limit
+		return properly(s, key)
+	})},
+	{"TimeDebt does not share", []string{"time-debt"}, faults{spec: func(s store.Spec) store.Spec {
+		s.TimeDebt = false
+		return s
+	}}},
+	{"a key's memory is kept", []string{"key-memory"}, faults{aliases: true}},
+	{"a reset takes a pattern", []string{"S11-reset"}, faults{reset: func(s *shelf, b *shelfBinding, key string) {
+		prefix, suffix, _ := strings.Cut(b.name("key"), "key")
+		for name := range s.cells {
+			inner, ok := strings.CutSuffix(strings.TrimPrefix(name, prefix), suffix)
+			if matched, err := path.Match(key, inner); ok && err == nil && matched {
+				delete(s.cells, name)
+			}
+		}
+	}}},
+	{"a reset leaves the key", []string{"S11-reset", "traces"}, faults{apply: when(kind(algorithm.Reset),
+		func(b *shelfBinding, _ string, state []int64, op algorithm.Op, now int64) ([]int64, algorithm.Result) {
+			_, r := b.program.Apply(nil, op, now)
+			return state, r
+		})}},
+}
+
+var timeMutants = []mutant{
+	{"any caller's time is taken", []string{"client-time"}, faults{trusts: func(bool) bool { return true }}},
+	{"no caller's time is taken", []string{"client-time"}, faults{trusts: func(bool) bool { return false }}},
+	{"the store's clock is an hour ahead", []string{"own-clock"}, faults{now: func(us int64) int64 { return us + int64(time.Hour/time.Microsecond) }}},
+	{"the store's clock steps back", []string{"own-clock"}, faults{now: stepping()}},
+	{"the store's clock stands still", []string{"S27-fresh-again"}, faults{now: standing()}},
+	{"a key lives as long as its first debt", []string{"S17-last-debt"}, faults{apply: shortLived()}},
+	{"a request whose context is over is charged", []string{"S20-cancelled"}, faults{late: true}},
+	{"what an inspector shows is of another time", []string{"inspect"}, faults{inspect: func(s []int64, at int64) ([]int64, int64) { return s, at - 1_000_000 }}},
+	{"a limit is refused without a reason", []string{"refusals"}, faults{bindErr: func(error) error { return errors.New("bad limit") }}},
+	{"a limit is refused without what is accepted", []string{"refusals"}, faults{bindErr: func(error) error { return &algorithm.LimitError{Field: "count"} }}},
+}
+
+func stepping() func(int64) int64 {
+	n := int64(0)
+	return func(us int64) int64 {
+		n++
+		return us - n%2*1000
+	}
+}
+
+func standing() func(int64) int64 {
+	first := time.Now().UnixMicro()
+	return func(int64) int64 { return first }
+}
+
+// shortLived forgets a key when its first debt is over, as one whose expiry is set when it is made.
+func shortLived() result {
+	ends := map[string]int64{}
+	return func(b *shelfBinding, name string, state []int64, op algorithm.Op, now int64) ([]int64, algorithm.Result) {
+		if now >= ends[name] {
+			state = nil
+		}
+		made := len(state) == 0
+		state, r := b.program.Apply(state, op, now)
+		if made {
+			ends[name] = now + int64(r.ResetAfter/time.Microsecond)
+		}
+		return state, r
+	}
+}
+
+// TestEveryFaultIsFound runs stores with planted faults, each against the rules that must name it.
+func TestEveryFaultIsFound(t *testing.T) {
+	defer func(was time.Duration) { patience = was }(patience)
+	patience = waited + time.Second
+	found := map[string]bool{}
+	for _, m := range slices.Concat(budgetMutants, concurrencyMutants, keyMutants, timeMutants) {
+		t.Run(strings.ReplaceAll(m.fault, " ", "-"), func(t *testing.T) {
+			for _, rule := range m.rules {
+				h := shelfHarness(newShelf(m.faults))
+				found[rule] = true
+				r := holds(t, h, rule)
+				if !r.failed {
+					t.Errorf("the rule %s holds for a store of which %s; it said:\n%s", rule, m.fault, r.said.String())
+				}
+				if sentence := sentenceOf(rule); !strings.Contains(r.said.String(), sentence) {
+					t.Errorf("the failure does not say %q, but:\n%s", sentence, r.said.String())
+				}
+			}
+		})
+	}
+	for _, rule := range rules {
+		if !found[rule.Name] && rule.Name != "S3-processes" && rule.Name != "restart" { // they have tests of their own
+			t.Errorf("no fault is planted for %s", rule.Name)
+		}
+	}
+}
+
+func sentenceOf(name string) string {
+	for _, rule := range rules {
+		if rule.Name == name {
+			return rule.Sentence
+		}
+	}
+	return ""
+}
