@@ -94,13 +94,7 @@ func (f *flight) try(ctx context.Context) (swapped bool, err error) {
 	if slices.Equal(state, cell.State) {
 		return true, nil
 	}
-	life := f.life(state, earliest)
-	if life <= 0 {
-		if state = nil; len(cell.State) == 0 {
-			return true, nil
-		}
-	}
-	swapped, err = f.store.engine.Swap(ctx, f.name, cell, state, life)
+	swapped, err = f.store.engine.Swap(ctx, f.name, cell, state, f.life(state, earliest))
 	if err != nil {
 		return false, fmt.Errorf("%w; %w", err, errUnknown)
 	}
@@ -132,13 +126,12 @@ func (f *flight) apply(state []int64, clock int64) (_ []int64, earliest int64, h
 	return state, earliest, healed
 }
 
-// life returns how long the engine must keep a state from now on, or 0 if it is fresh.
+// life returns how long the engine must keep a state from now on.
 func (f *flight) life(state []int64, now int64) time.Duration {
-	_, peek := f.calls[0].program.Apply(state, algorithm.Op{}, now) // it changes nothing
-	if peek.ResetAfter <= 0 {
-		return 0
-	}
-	return peek.ResetAfter + f.store.options.Grace
+	program := f.calls[0].program
+	_, peek := program.Apply(state, algorithm.Op{}, now) // it changes nothing
+	// A state that is fresh again is kept for a moment too: its time may be ahead, and that is worth something to who comes next.
+	return max(peek.ResetAfter, program.Tick()) + f.store.options.Grace
 }
 
 // heals reports whether states that are too far ahead are healed.

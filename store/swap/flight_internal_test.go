@@ -90,11 +90,7 @@ func TestFlightsAreProgramsOneAfterAnother(t *testing.T) {
 					t.Fatalf("%s: %+v at %d: got %+v at %d, %v, want %+v", program.Limit(), c.op, c.now, c.verdict, c.at, c.err, want[i])
 				}
 			}
-			kept := engine.cells["k"]
-			if len(kept) == 0 && program.Fresh(state, calls[0].now) {
-				state = nil // what says nothing need not be kept
-			}
-			if !slices.Equal(kept, state) {
+			if kept := engine.cells["k"]; !slices.Equal(kept, state) {
 				t.Fatalf("%s: the state is %v, want %v", program.Limit(), kept, state)
 			}
 			if len(s.queue.lines) != 0 {
