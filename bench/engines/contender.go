@@ -75,6 +75,9 @@ func contenders() []contender {
 		{"throttled, auto-pipelined", tuned, redisEngine, "2", swaps, openThrottled(true), true},
 		{"bare INCR", floor, redisEngine, "3", map[string]float64{"incr": 1}, openIncrement, false},
 		{"bare EVALSHA", floor, redisEngine, "3", script, openScript, false},
+		{"weir, postgres", ours, postgresEngine, "logged", nil, openWeir(postgresEngine), true},
+		{"weir, postgres, synchronous_commit=off", ours, postgresEngine, "late", nil, openWeir(postgresEngine), true},
+		{"weir, postgres, unlogged", ours, postgresEngine, "unlogged", nil, openWeir(postgresEngine), true},
 		{"weir, memcached", ours, memcachedEngine, "", nil, openWeir(memcachedEngine), true},
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // The engines that weir's stores stand on.
@@ -124,24 +126,40 @@ func (e *engine) cluster(ctx context.Context, port string) ([]string, *syscall.S
 	return []string{"postgres", "-D", data, "-p", port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=" + e.dir}, owner, nil
 }
 
-// ready waits until the engine accepts connections. What answers when it should not yet is left to the store that opens it, which tries again.
+// ready waits until the engine serves connections.
 func (e *engine) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	for {
-		c, err := net.DialTimeout("tcp", e.address, time.Second)
+		err := e.greet(ctx)
 		if err == nil {
-			return c.Close()
+			return nil
 		}
 		select {
 		case exit := <-e.exited:
 			e.exited <- exit
-			return fmt.Errorf("ended before it listened: %w: %s", errors.Join(exit, err), e.problem.Bytes())
+			return fmt.Errorf("ended before it served: %w: %s", errors.Join(exit, err), e.problem.Bytes())
 		case <-ctx.Done():
-			return fmt.Errorf("does not listen: %w: %s", err, e.problem.Bytes())
+			return fmt.Errorf("does not serve: %w: %s", err, e.problem.Bytes())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// greet connects once. PostgreSQL listens before it serves, and then refuses to.
+func (e *engine) greet(ctx context.Context) error {
+	if e.name == postgresEngine {
+		c, err := pgx.Connect(ctx, "postgres://postgres@"+e.address+"/postgres?sslmode=disable")
+		if err != nil {
+			return err
+		}
+		return c.Close(ctx)
+	}
+	c, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", e.address)
+	if err != nil {
+		return err
+	}
+	return c.Close()
 }
 
 // stop asks the engine to end, and ends it after five seconds; then its data goes.

@@ -115,8 +115,11 @@ func (p *plan) one(ctx context.Context, c contender, w workload, goroutines int)
 	}
 	at := cell{c.name, w.name, goroutines}
 	p.results[at] = append(p.results[at], r)
-	fmt.Fprintf(p.progress, "  %s, %d: %s: %s a second, %s s of Redis and %s s of the load per million; %d of %d failed\n", w.name, goroutines, c.name,
-		report.Number(rate(r)), report.Number(server(r)), report.Number(client(r)), r.Failed, r.Requests)
+	fmt.Fprintf(p.progress, "  %s, %d: %s: %s a second, %s s of the load per million", w.name, goroutines, c.name, report.Number(rate(r)), report.Number(client(r)))
+	if c.engine == redisEngine {
+		fmt.Fprintf(p.progress, ", %s s of Redis", report.Number(server(r)))
+	}
+	fmt.Fprintf(p.progress, "; %d of %d failed\n", r.Failed, r.Requests)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/memcached"
+	"github.com/weirlimit/weir/store/postgres"
 	"github.com/weirlimit/weir/store/redis"
 )
 
@@ -24,10 +25,12 @@ func openStore(ctx context.Context, engine, url string) (closer, error) {
 	switch engine {
 	case redisEngine:
 		return redis.Open(ctx, url, redis.Options{})
+	case postgresEngine:
+		return postgres.Open(ctx, url, postgres.Options{})
 	case memcachedEngine:
 		return memcached.Open(ctx, url, memcached.Options{})
 	}
-	return nil, fmt.Errorf("engine is %q; accepted: %s, %s", engine, redisEngine, memcachedEngine)
+	return nil, fmt.Errorf("engine is %q; accepted: %s, %s, %s", engine, redisEngine, postgresEngine, memcachedEngine)
 }
 
 func openWeir(engine string) opener {
