@@ -59,6 +59,7 @@ func dial(ctx context.Context, o rueidis.ClientOption, timeout time.Duration) (r
 	}
 	// A connection that does not answer is given up, some time after the operations on it were.
 	o.ConnWriteTimeout = max(timeout, DefaultTimeout) + time.Second
+	o.PipelineMultiplex = 1 // two connections: what asks at one time shares them, and the more do, the fewer system calls each takes
 	type result struct {
 		client rueidis.Client
 		err    error

@@ -46,14 +46,14 @@ local function write(key, new, fresh)
   end
 end
 
-local reply = seconds .. ' ' .. micros
+local reply = { seconds, micros }
 local a, all = 4, mode == 'j'
 local later = {}
 for i = 1, #KEYS do
   local key = KEYS[i]
   local granted, old, new, fresh = step(key, sub(kinds, i, i), ARGV[a], a + 2)
   local denied = sub(granted, -1) == '-'
-  reply = reply .. ' ' .. granted .. ' ' .. old
+  reply[2 * i + 1], reply[2 * i + 2] = granted, old
   if mode == 'e' or denied then
     write(key, new, fresh)
   else
@@ -67,4 +67,4 @@ if all then
     write(KEYS[i], later[i][1], later[i][2])
   end
 end
-return reply
+return table.concat(reply, ' ')
