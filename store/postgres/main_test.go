@@ -13,9 +13,6 @@ import (
 
 func TestMain(m *testing.M) { storetest.Main(m, openFor, engine.Close) }
 
-// shared is one server for the tests that leave it running.
-var shared = engine.Shared(func(t testing.TB) *engine.Server { return engine.Postgres(t) })
-
 // openFor opens a store for the suite, also in processes of its own.
 func openFor(url string, o storetest.Options) (store.Store, error) {
 	return postgres.Open(context.Background(), url, postgres.Options{
