@@ -144,3 +144,16 @@ func (s *Set) Joiner() (store.Joiner, bool) {
 	j, ok := s.store.(store.Joiner)
 	return j, ok
 }
+
+// Tick returns in what the store counts time: a nanosecond, unless it says otherwise. Limits that are not exact in it are refused.
+func (s *Set) Tick() time.Duration {
+	if ticker, ok := s.store.(interface{ Tick() time.Duration }); ok {
+		return ticker.Tick()
+	}
+	if b, err := s.Bind(nil, []byte("1/1s"), false); err == nil {
+		if inspector, ok := b.Binding.(store.Inspector); ok {
+			return inspector.Program().Tick()
+		}
+	}
+	return time.Nanosecond
+}

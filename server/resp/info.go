@@ -54,7 +54,7 @@ func (s *Server) info(now time.Time) []section {
 		}},
 		{"Weir", []string{
 			"weir_wire:1", "weir_store:" + s.options.Store, "weir_trusts_client_time:" + decimal(int64(one(s.options.TrustClientTime))),
-			"weir_max_key:" + decimal(int64(s.options.MaxKey)),
+			"weir_tick_ns:" + decimal(int64(s.options.Limiters.Tick())), "weir_max_key:" + decimal(int64(s.options.MaxKey)),
 		}},
 		{"Clients", []string{
 			"connected_clients:" + decimal(stats.Connections), fmt.Sprintf("maxclients:%d", s.options.MaxConnections),

@@ -13,8 +13,47 @@ import (
 // together is what WEIR.TAKEALL asks: several limits that one request must pass.
 type together struct {
 	parts    []part
-	joiner   store.Joiner // or nil
+	take     taker
 	verdicts []algorithm.Verdict
+}
+
+// A taker charges all parts or none.
+type taker func(context.Context, []store.Part, int64, []algorithm.Verdict) ([]algorithm.Verdict, error)
+
+// taker returns the best way to do that over the store.
+func (s *Server) taker() taker {
+	if joiner, ok := s.options.Limiters.Joiner(); ok {
+		return joiner.TakeAll
+	}
+	return takeAfterLook
+}
+
+// takeAfterLook takes in turn if a look says that all would pass. So a request that is denied leaves no
+// trace, and is not seen by others, unless they come between the look and the take.
+func takeAfterLook(ctx context.Context, parts []store.Part, now int64, verdicts []algorithm.Verdict) ([]algorithm.Verdict, error) {
+	first, pass := len(verdicts), true
+	for _, p := range parts {
+		v, err := p.Binding.Do(ctx, p.Key, algorithm.Op{}, now)
+		if err != nil {
+			return verdicts[:first], err
+		}
+		verdicts, pass = append(verdicts, v), pass && v.Remaining >= p.Cost
+	}
+	if pass {
+		return store.TakeInTurn(ctx, parts, now, verdicts[:first])
+	}
+	for i, p := range parts {
+		if v := &verdicts[first+i]; v.Remaining < p.Cost {
+			taken, err := p.Take(ctx, now) // it is denied, and says when to come back
+			if *v = taken.Verdict; err == nil && v.Granted >= 0 {
+				*v, err = taken.GiveBack(ctx, now)
+			}
+			if err != nil {
+				return verdicts[:first], err
+			}
+		}
+	}
+	return verdicts, nil
 }
 
 type part struct {
@@ -26,11 +65,7 @@ type part struct {
 // decide charges all parts or none. The call's verdict is that of the request: it is granted or not.
 func (t *together) decide(ctx context.Context, k *call) {
 	states, index := t.states()
-	take := store.TakeInTurn
-	if t.joiner != nil {
-		take = t.joiner.TakeAll
-	}
-	found, err := take(ctx, states, k.at, make([]algorithm.Verdict, 0, len(states)))
+	found, err := t.take(ctx, states, k.at, make([]algorithm.Verdict, 0, len(states)))
 	if k.err = err; err != nil {
 		return
 	}
@@ -101,8 +136,7 @@ func all(each []algorithm.Decision) algorithm.Decision {
 
 // takeAll is WEIR.TAKEALL key limit [COST n] [NAME name] [AND key limit …] [AT time] [NS].
 func (c *conn) takeAll() {
-	t := &together{}
-	t.joiner, _ = c.server.options.Limiters.Joiner()
+	t := &together{take: c.server.taker()}
 	r := request{at: store.OwnClock}
 	for args := c.args[1:]; args != nil; {
 		var ok bool

@@ -23,8 +23,7 @@ func TestMain(m *testing.M) {
 	}, engine.Close)
 }
 
-// choose returns one of two URLs: that of the server which trusts its clients' time, or that of the one which does not. On one
-// that keeps its state in memory, times of 2023 and of today should not mix.
+// choose returns one of two URLs: that of the server which trusts its clients' time, or that of the one which does not.
 func choose(urls string, o storetest.Options) string {
 	trusting, own, _ := strings.Cut(urls, " ")
 	if o.TrustClientTime {
@@ -50,7 +49,7 @@ func harness(trusting, own *daemon) storetest.Harness {
 
 // TestConformance holds the store to what every store must do, over servers that keep their state in memory: as exactly as that.
 func TestConformance(t *testing.T) {
-	h := harness(start(t, server.Config{TrustClientTime: true}), start(t, server.Config{}))
+	h := harness(startApart(t, true), startApart(t, false))
 	h.Tick = time.Nanosecond
 	storetest.Run(t, h)
 }

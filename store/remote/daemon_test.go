@@ -2,18 +2,21 @@ package remote_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/server"
 	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/memory"
 	"github.com/weirlimit/weir/store/remote"
 )
 
 // A daemon is a weir server in this process, which can be restarted at its address.
 type daemon struct {
-	cfg  server.Config
-	stop func(t testing.TB)
+	cfg   server.Config
+	apart bool // a new memory for each name
+	stop  func(t testing.TB)
 }
 
 // start runs a server on a free port until the test ends.
@@ -21,13 +24,29 @@ func start(t testing.TB, cfg server.Config) *daemon {
 	t.Helper()
 	cfg.RESP, cfg.HTTP = "127.0.0.1:0", server.Off
 	d := &daemon{cfg: cfg}
+	d.begin(t)
+	return d
+}
+
+// startApart runs a server with a memory for each name.
+func startApart(t testing.TB, trusts bool) *daemon {
+	t.Helper()
+	d := &daemon{cfg: server.Config{RESP: "127.0.0.1:0", HTTP: server.Off, TrustClientTime: trusts}, apart: true}
+	d.begin(t)
+	return d
+}
+
+func (d *daemon) begin(t testing.TB) {
+	t.Helper()
 	d.run(t)
 	t.Cleanup(func() { d.stop(t) })
-	return d
 }
 
 func (d *daemon) run(t testing.TB) {
 	t.Helper()
+	if d.apart {
+		d.cfg.Opened = newApart()
+	}
 	s, err := server.New(d.cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -79,3 +98,22 @@ func bind(t testing.TB, s store.Store, spec store.Spec) store.Binding {
 }
 
 func limit(text string) store.Spec { return store.Spec{Limit: algorithm.MustParseLimit(text)} }
+
+// apart keeps each name in a memory of its own. The suite has a clock for each of its names; the keys of one memory should have one.
+type apart struct {
+	mu     sync.Mutex
+	byName map[string]*memory.Store
+}
+
+func newApart() *apart { return &apart{byName: map[string]*memory.Store{}} }
+
+func (a *apart) Bind(spec store.Spec) (store.Binding, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.byName[spec.Name]
+	if s == nil {
+		s = memory.New(memory.Options{})
+		a.byName[spec.Name] = s
+	}
+	return s.Bind(spec)
+}

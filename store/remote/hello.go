@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/weirlimit/weir/store"
 )
 
 // A hello is what the server says of itself.
 type hello struct {
-	maxKey int // bytes
+	maxKey int           // bytes
+	tick   time.Duration // in which its store counts
 }
 
 // greet asks the server what it is.
@@ -37,8 +39,12 @@ func (s *Store) greet(ctx context.Context) error {
 	case s.options.TrustClientTime && fields["weir_trusts_client_time"] != "1":
 		return fmt.Errorf("remote: the weir server at %s: %w", s.address, store.ErrClientTime)
 	}
-	if s.server.maxKey, err = strconv.Atoi(fields["weir_max_key"]); err != nil {
-		return fmt.Errorf("remote: the weir server at %s has weir_max_key %.30q; accepted: a number", s.address, fields["weir_max_key"])
+	tick := 0
+	for name, field := range map[string]*int{"weir_max_key": &s.server.maxKey, "weir_tick_ns": &tick} {
+		if *field, err = strconv.Atoi(fields[name]); err != nil || *field < 1 {
+			return fmt.Errorf("remote: the weir server at %s has %s %.30q; accepted: a number", s.address, name, fields[name])
+		}
 	}
+	s.server.tick = time.Duration(tick)
 	return nil
 }

@@ -119,14 +119,17 @@ func (s *Store) Check(ctx context.Context) error {
 	return err
 }
 
-// Bind implements [store.Store]. It refuses what no server can keep. Of a limit that only this server's store can't keep, the error
-// is that of the operations: an [*algorithm.LimitError] too.
+// Tick returns in what the server's store counts time.
+func (s *Store) Tick() time.Duration { return s.server.tick }
+
+// Bind implements [store.Store]. It refuses what can't be kept in the ticks of the server's store. If that refuses more, the error is
+// that of the operations: an [*algorithm.LimitError] too.
 func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
 	compile := algorithm.Compile
 	if spec.TimeDebt {
 		compile = algorithm.CompileShared
 	}
-	p, err := compile(spec.Limit, time.Nanosecond)
+	p, err := compile(spec.Limit, s.server.tick)
 	if err != nil {
 		return nil, err
 	}
