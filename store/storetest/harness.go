@@ -30,6 +30,10 @@ type Harness struct {
 	// Persistent says that what was used is still used after Restart.
 	Persistent bool
 
+	// InTurn says that the store, although a store.Joiner, may take the parts of a request one after another and give back. Of that
+	// some limits keep a trace: the suite then uses others, and does not ask that somebody passes whenever there is room.
+	InTurn bool
+
 	// Tick is in what the store counts; 0 means time.Microsecond.
 	Tick time.Duration
 
