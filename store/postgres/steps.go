@@ -47,7 +47,7 @@ var fixedWindow = steps{
 	room:  `WORDS[1] < index OR WORDS[2] <= most - cost`,
 	next:  `CASE WHEN WORDS[1] < index THEN ARRAY[index, cost] ELSE ARRAY[WORDS[1], WORDS[2] + cost] END`,
 	life:  `(new[1] + 1) * width - now`,
-	ahead: `WORDS[1] > index + 2`,
+	ahead: `WORDS[1] > index + 1`,
 }
 
 // The window's start, the units used in it.
@@ -90,7 +90,7 @@ var slidingWindow = steps{
 		WHEN WORDS[1] = index - 1 THEN ARRAY[index, WORDS[3], cost]
 		ELSE ARRAY[index, 0, cost] END`,
 	life:  `(new[1] + 2) * width - now`,
-	ahead: `WORDS[1] > index + 2`,
+	ahead: `WORDS[1] > index + 1`,
 }
 
 // serverTime is now in µs. It is exact: a timestamp has no smaller parts, and fewer than 53 bits of them.
