@@ -50,7 +50,7 @@ func harness(trusting, own *daemon) storetest.Harness {
 // TestConformance holds the store to what every store must do, over servers that keep their state in memory: as exactly as that.
 func TestConformance(t *testing.T) {
 	h := harness(startApart(t, true), startApart(t, false))
-	h.Tick = time.Nanosecond
+	h.Tick, h.InTurn = time.Nanosecond, true
 	storetest.Run(t, h)
 }
 
