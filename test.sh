@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs every test, after installing what the tests run against: a C compiler for the race detector, Redis' server and
-# clients, curl, python3-redis, and Node with its redis client. It needs Go, and, where one of these is missing, Debian's
-# apt-get and root.
+# clients, memcached, PostgreSQL, curl, python3-redis, and Node with its redis client. It needs Go, and, where one of these is
+# missing, Debian's apt-get and root. The tests start what they need themselves, on free ports: whatever a package
+# of Debian's starts on the usual ones is not used.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -12,6 +13,8 @@ need() { # need COMMAND PACKAGE...
 need cc gcc libc6-dev
 need redis-server redis-server
 need redis-cli redis-tools
+need memcached memcached
+compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || need postgres postgresql # Debian's is not on the PATH
 need curl curl
 need node nodejs
 need npm npm
@@ -19,7 +22,7 @@ need npm npm
 if ((${#packages[@]})); then
   export DEBIAN_FRONTEND=noninteractive
   apt-get update -qq
-  apt-get install -y -qq --no-install-recommends "${packages[@]}"
+  apt-get install -y -qq --no-install-recommends "${packages[@]}" </dev/null # nothing to ask
 fi
 npm ci --silent --no-audit --no-fund --prefix server/resp/testdata/node
 
