@@ -6,14 +6,14 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// dialBare opens a rueidis client as weir's own store does: one server, no client-side cache. It gathers the commands of
-// many goroutines into pipelines.
+// dialBare opens a rueidis client as weir's own store does: one server, two connections, no client-side cache, nothing sent
+// twice. It gathers the commands of many goroutines into pipelines.
 func dialBare(url string) (rueidis.Client, error) {
 	o, err := rueidis.ParseURL(url)
 	if err != nil {
 		return nil, err
 	}
-	o.DisableCache, o.ForceSingleClient = true, true
+	o.DisableCache, o.DisableRetry, o.ForceSingleClient, o.PipelineMultiplex = true, true, true, 1
 	return rueidis.NewClient(o)
 }
 
