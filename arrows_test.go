@@ -20,6 +20,7 @@ var arrows = map[string][]string{
 	"store/redis":            {"algorithm", "store"},
 	"store/memcached":        {"algorithm", "store", "store/swap"},
 	"store/postgres":         {"algorithm", "store", "store/swap"},
+	"store/remote":           {"algorithm", "store"},
 	"store/storetest":        {"algorithm", "store", "store/memory"},
 	"store/storetest/engine": {},
 	"":                       {"algorithm", "store", "store/memory"},
@@ -27,8 +28,9 @@ var arrows = map[string][]string{
 	"server/limiters":        {"", "algorithm", "store"},
 	"server/resp":            {"", "algorithm", "store", "server/limiters"},
 	"server/httpapi":         {"", "algorithm", "store", "server/limiters"},
-	"server":                 {"", "store", "store/memory", "server/limiters", "server/resp", "server/httpapi"},
-	"cmd/weir":               {"", "algorithm/bounds", "store/memory", "replay", "server"},
+	"server/engines":         {"store", "store/redis", "store/postgres", "store/memcached", "store/remote"},
+	"server":                 {"", "algorithm", "store", "store/memory", "server/limiters", "server/resp", "server/httpapi", "server/engines"},
+	"cmd/weir":               {"", "algorithm/bounds", "store/memory", "store/postgres", "replay", "server"},
 }
 
 func TestImportsFollowTheFlow(t *testing.T) {

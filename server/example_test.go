@@ -6,6 +6,7 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"strings"
 
 	"github.com/weirlimit/weir/server"
 )
@@ -30,13 +31,13 @@ func Example() {
 	text, _ := io.ReadAll(response.Body)
 	_ = response.Body.Close()
 	fmt.Print(string(text))
-	fmt.Println(s.RESPAddr().Network())
+	fmt.Println(s.RESPAddr().Network(), s.Store())
 
 	stop()
 	fmt.Println(<-done, s.Close())
 	// Output:
 	// ok
-	// tcp
+	// tcp memory
 	// <nil> <nil>
 }
 
@@ -44,4 +45,9 @@ func ExampleConfigError() {
 	err := server.Config{RESP: "nowhere"}.Validate()
 	fmt.Println(err.Error())
 	// Output: resp "nowhere": the port is no number from 0 to 65535; accepted: host:port, a port of 127.0.0.1 such as 6380, or off
+}
+
+func ExampleStoreAccepted() {
+	fmt.Println(strings.HasPrefix(server.StoreAccepted(), "memory, or a URL: "))
+	// Output: true
 }

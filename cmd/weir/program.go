@@ -11,14 +11,16 @@ import (
 
 	"github.com/weirlimit/weir/server"
 	"github.com/weirlimit/weir/store/memory"
+	"github.com/weirlimit/weir/store/postgres"
 )
 
 // A commandLine is what kong reads the arguments into.
 type commandLine struct {
-	Serve   serveCommand   `cmd:"" help:"Serve decisions over the Redis protocol and HTTP."`
-	Replay  replayCommand  `cmd:"" help:"Run access logs against limits, on the log's own time."`
-	Bounds  boundsCommand  `cmd:"" help:"Recompute what each algorithm admits at worst."`
-	Version versionCommand `cmd:"" help:"Print the version."`
+	Serve     serveCommand     `cmd:"" help:"Serve decisions over the Redis protocol and HTTP."`
+	Migration migrationCommand `cmd:"" help:"Print the SQL that makes the table of a store in PostgreSQL, for who has the right to."`
+	Replay    replayCommand    `cmd:"" help:"Run access logs against limits, on the log's own time."`
+	Bounds    boundsCommand    `cmd:"" help:"Recompute what each algorithm admits at worst."`
+	Version   versionCommand   `cmd:"" help:"Print the version."`
 }
 
 // The exit codes of the program.
@@ -48,7 +50,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Vars{
 			"resp": server.DefaultRESP, "http": server.DefaultHTTP,
-			"grace": server.DefaultGrace.String(), "max_keys": strconv.Itoa(memory.DefaultMaxKeys),
+			"grace": server.DefaultGrace.String(), "table": postgres.DefaultTable, "store": server.StoreAccepted(), "max_keys": strconv.Itoa(memory.DefaultMaxKeys),
 		},
 	)
 	if err != nil {

@@ -21,9 +21,10 @@ import (
 type serveCommand struct {
 	RESP            string        `name:"resp" default:"${resp}" placeholder:"ADDRESS" help:"Where to serve the Redis protocol: host:port, a port of 127.0.0.1, or off. Default: ${default}."`
 	HTTP            string        `name:"http" default:"${http}" placeholder:"ADDRESS" help:"Where to serve HTTP: host:port, a port of 127.0.0.1, or off. Default: ${default}."`
+	Store           string        `default:"memory" env:"WEIR_STORE" placeholder:"URL" help:"Where to keep the state: ${store}. Default: ${default}. A password is better in the environment ($$WEIR_STORE) than in the list of processes."`
 	TrustClientTime bool          `help:"Let requests say their own time. Whoever sets the time can pass any limit."`
-	MaxKeys         int           `default:"${max_keys}" placeholder:"N" help:"How many keys to hold at most. Default: ${default}."`
-	Overflow        string        `default:"deny" enum:"deny,share" help:"What new keys get while the store is full of live ones: a denial (deny), or one budget for all of them (share). Default: ${default}."`
+	MaxKeys         *int          `placeholder:"N" help:"How many keys to hold in memory at most. Default: ${max_keys}."`
+	Overflow        *string       `placeholder:"deny|share" help:"What new keys get while the memory is full of live ones: a denial (deny), or one budget for all of them (share). Default: deny."`
 	Grace           time.Duration `default:"${grace}" help:"How long to wait for requests in flight after SIGINT or SIGTERM. Default: ${default}."`
 }
 
@@ -35,23 +36,44 @@ func (c *serveCommand) Validate() error {
 		return &server.ConfigError{Field: "resp", Value: `""`, Problem: "empty", Accept: server.AddressAccepted}
 	case c.HTTP == "":
 		return &server.ConfigError{Field: "http", Value: `""`, Problem: "empty", Accept: server.AddressAccepted}
-	case c.MaxKeys == 0:
+	case c.Store == "":
+		return &server.ConfigError{Field: "store", Value: `""`, Problem: "empty", Accept: server.StoreAccepted()}
+	case c.MaxKeys != nil && *c.MaxKeys == 0:
 		return &server.ConfigError{Field: "max-keys", Value: "0", Problem: "out of range", Accept: fmt.Sprintf("1 to %d", server.MostKeys)}
 	case c.Grace == 0:
 		return &server.ConfigError{Field: "grace", Value: "0", Problem: "out of range", Accept: "1ms to " + server.MaxGrace.String()}
 	}
+	if c.Overflow != nil {
+		if err := c.checkOverflow(*c.Overflow); err != nil {
+			return err
+		}
+	}
 	return c.config(nil).Validate()
 }
 
-func (c *serveCommand) config(log *slog.Logger) server.Config {
-	overflow := memory.Deny
-	if c.Overflow == "share" {
-		overflow = memory.Share
+// checkOverflow refuses what a server can't tell from its default.
+func (c *serveCommand) checkOverflow(text string) error {
+	switch {
+	case text != "deny" && text != "share":
+		return &server.ConfigError{Field: "overflow", Value: strconv.Quote(text), Problem: "unknown", Accept: "deny or share"}
+	case c.Store != server.InMemory:
+		return &server.ConfigError{Field: "overflow", Value: text, Problem: "for a store in memory only", Accept: "nothing, with --store"}
 	}
-	return server.Config{
-		RESP: c.RESP, HTTP: c.HTTP, TrustClientTime: c.TrustClientTime, MaxKeys: c.MaxKeys, Overflow: overflow,
+	return nil
+}
+
+func (c *serveCommand) config(log *slog.Logger) server.Config {
+	cfg := server.Config{
+		RESP: c.RESP, HTTP: c.HTTP, TrustClientTime: c.TrustClientTime, Store: c.Store,
 		Grace: c.Grace, Version: version(), Log: log,
 	}
+	if c.MaxKeys != nil {
+		cfg.MaxKeys = *c.MaxKeys
+	}
+	if c.Overflow != nil && *c.Overflow == "share" {
+		cfg.Overflow = memory.Share
+	}
+	return cfg
 }
 
 // Run serves until ctx ends or a signal asks it to stop. A second signal ends the program at once.
@@ -64,7 +86,7 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := s.Open(); err != nil {
+	if err := s.Open(ctx); err != nil {
 		return err
 	}
 	greet(p.stdout, s)
@@ -82,7 +104,7 @@ func greet(w io.Writer, s *server.Server) {
 	if a := s.HTTPAddr(); a != nil {
 		_, _ = fmt.Fprintf(w, "HTTP on %s. Try:\n  curl -d '{\"key\":\"user:42\",\"limit\":\"100/1m\"}' 'http://%s/v1/take'\n", a, near(a))
 	}
-	_, _ = fmt.Fprintln(w, "Ctrl-C stops it.")
+	_, _ = fmt.Fprintf(w, "State in %s. Ctrl-C stops it.\n", s.Store())
 }
 
 func cliOptions(a net.Addr) string {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/memcached"
+	"github.com/weirlimit/weir/store/postgres"
 	"github.com/weirlimit/weir/store/redis"
 	"github.com/weirlimit/weir/store/remote"
 )
@@ -35,6 +36,7 @@ var schemes = map[string]opener{
 	"redis": openRedis, "rediss": openRedis,
 	"redis+cluster": openRedis, "rediss+cluster": openRedis,
 	"redis+sentinel": openRedis, "rediss+sentinel": openRedis,
+	"postgres": openPostgres, "postgresql": openPostgres,
 	"memcached": openMemcached,
 	"weir":      openRemote,
 }
@@ -67,6 +69,11 @@ func openRedis(ctx context.Context, url string, o Options) (Store, error) {
 	return opened(s, err)
 }
 
+func openPostgres(ctx context.Context, url string, o Options) (Store, error) {
+	s, err := postgres.Open(ctx, url, postgres.Options{TrustClientTime: o.TrustClientTime})
+	return opened(s, err)
+}
+
 func openMemcached(ctx context.Context, url string, o Options) (Store, error) {
 	s, err := memcached.Open(ctx, url, memcached.Options{TrustClientTime: o.TrustClientTime})
 	return opened(s, err)
@@ -94,13 +101,16 @@ func Shown(url string) string {
 	return fmt.Sprintf("%.30s://%.200s", scheme, place(rest))
 }
 
-// place is the part of a URL that says where.
+// place is the part of a URL that says where. It says nothing where a password may not have ended.
 func place(rest string) string {
-	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
-		rest = rest[i+1:]
+	where, parameters, _ := strings.Cut(rest, "?")
+	if i := strings.LastIndexByte(where, '@'); i >= 0 {
+		return where[i+1:]
 	}
-	rest, _, _ = strings.Cut(rest, "?")
-	return rest
+	if strings.Contains(parameters, "@") {
+		return "..."
+	}
+	return where
 }
 
 // InTheClear reports whether a URL's password would go over a network as it is: to Redis without TLS, beyond this machine.

@@ -14,11 +14,11 @@ import (
 func Example() {
 	ctx, set := context.Background(), limiters.New(memory.New(memory.Options{}))
 
-	limiter, err := set.Get("", []byte("2/1h"))
+	limiter, err := set.Get("login", []byte("2/1h"))
 	if err != nil {
 		panic(err)
 	}
-	again, err := set.Get("", []byte("2/60m")) // another spelling of the same limit
+	again, err := set.Get("login", []byte("2/60m")) // another spelling of the same limit
 	fmt.Println(limiter == again, err)
 
 	throttle, err := set.Throttle(16, 30, time.Minute) // the state is under the key alone
@@ -30,4 +30,20 @@ func Example() {
 	// Output:
 	// true <nil>
 	// 1 15 <nil>
+}
+
+func ExampleSet_Bind() {
+	ctx, set := context.Background(), limiters.New(memory.New(memory.Options{}))
+	b, err := set.Bind([]byte("login"), []byte("2/1h"), false)
+	if err != nil {
+		panic(err)
+	}
+	v, at, err := b.DoStamped(ctx, "user:42", algorithm.Op{Cost: 1}, store.OwnClock)
+	fmt.Println(v.Granted, v.Remaining, time.Since(time.Unix(0, at)) < time.Minute, err)
+
+	_, joins := set.Joiner()
+	fmt.Println(joins, set.Tick())
+	// Output:
+	// 1 1 true <nil>
+	// false 1ns
 }

@@ -96,7 +96,12 @@ func (s *Set) bindNamed(name, text []byte, debt bool) (*Bound, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.bind(store.Spec{Limit: limit, Name: string(name), TimeDebt: debt})
+	var b *Bound
+	if canonical := limit.String(); canonical != string(text) {
+		b, err = s.bindNamed(name, []byte(canonical), debt)
+	} else {
+		b, err = s.bind(store.Spec{Limit: limit, Name: string(name), TimeDebt: debt})
+	}
 	if err != nil || len(key) > mostRemembered {
 		return b, err
 	}
