@@ -2,9 +2,14 @@ package postgres_test
 
 import (
 	"context"
+	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
+	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/postgres"
 	"github.com/weirlimit/weir/store/storetest"
@@ -20,7 +25,7 @@ func openFor(url string, o storetest.Options) (store.Store, error) {
 	})
 }
 
-// open opens a store on a table of the test's own.
+// open opens a store, and closes it after the test.
 func open(t testing.TB, url string, o postgres.Options) *postgres.Store {
 	t.Helper()
 	s, err := postgres.Open(context.Background(), url, o)
@@ -33,4 +38,81 @@ func open(t testing.TB, url string, o postgres.Options) *postgres.Store {
 		}
 	})
 	return s
+}
+
+var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC).UnixNano()
+
+// tables counts the tables of tests.
+var tables atomic.Int64
+
+// mine are options with a table of the test's own.
+func mine(t testing.TB) postgres.Options {
+	t.Helper()
+	return postgres.Options{Table: fmt.Sprint("own_", tables.Add(1)), Timeout: 20 * time.Second}
+}
+
+func trusted(t testing.TB) postgres.Options {
+	t.Helper()
+	o := mine(t)
+	o.TrustClientTime = true
+	return o
+}
+
+func bind(t testing.TB, s store.Store, text string) store.Binding {
+	t.Helper()
+	b, err := s.Bind(store.Spec{Limit: algorithm.MustParseLimit(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func do(t testing.TB, b store.Binding, key string, op algorithm.Op, now int64) algorithm.Verdict {
+	t.Helper()
+	v, err := b.Do(context.Background(), key, op, now)
+	if err != nil {
+		t.Errorf("%.20q, %+v: %v", key, op, err)
+	}
+	return v
+}
+
+func take(t testing.TB, b store.Binding, key string, cost, now int64) algorithm.Verdict {
+	t.Helper()
+	return do(t, b, key, algorithm.Op{Cost: cost}, now)
+}
+
+// query reads one value from the server.
+func query[T any](t testing.TB, url, sql string, args ...any) (value T) {
+	t.Helper()
+	conn, err := pgx.Connect(context.Background(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if err := conn.QueryRow(context.Background(), sql, args...).Scan(&value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// run runs statements on the server.
+func run(t testing.TB, url, sql string) {
+	t.Helper()
+	conn, err := pgx.Connect(context.Background(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(context.Background(), sql); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func waitFor(t testing.TB, what string, there func() bool) {
+	t.Helper()
+	for until := time.Now().Add(30 * time.Second); !there(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("no %s within 30 s", what)
+		}
+	}
 }
