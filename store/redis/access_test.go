@@ -44,6 +44,12 @@ func TestRights(t *testing.T) {
 			do(t, b, "key", op)
 		}
 	}
+	ask(t, c, "ACL", "SETUSER", "weir", "+select")
+	openURL(t, url+"/2", redis.Options{})
+	ask(t, c, "ACL", "SETUSER", "weir", "-select")
+	if _, err := redis.Open(t.Context(), url+"/2", redis.Options{Timeout: patience}); err == nil {
+		t.Error("a database was selected without the right")
+	}
 	takeAll(t, s, part(t, s, "", "1/1h", "a", 1), part(t, s, "", "hybrid 1/1h", "a", 1))
 	if _, err := redis.Open(t.Context(), url, redis.Options{Prefix: "other", Timeout: patience}); err == nil || !strings.Contains(err.Error(), "docs/redis.md") {
 		t.Error(err)

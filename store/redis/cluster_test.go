@@ -98,6 +98,17 @@ func TestS24Cluster(t *testing.T) {
 	}
 	inTwoOrders(t, s)
 	manyKeys(t, s)
+	rightsInCluster(t, cluster)
+}
+
+// rightsInCluster has a user with the rights that docs/redis.md lists for a cluster.
+func rightsInCluster(t *testing.T, cluster *engine.Cluster) {
+	t.Helper()
+	for _, node := range cluster.Nodes {
+		ask(t, raw(t, node.Addr()), strings.Fields("ACL SETUSER weir on >secret "+rights+" +cluster|slots +cluster|shards")...)
+	}
+	s := openURL(t, "redis+cluster://weir:secret@"+strings.Join(cluster.Addrs(), ","), redis.Options{})
+	takeAll(t, s, part(t, s, "", "1/1h", "a", 1), part(t, s, "", "hybrid 1/1h", "b", 1), part(t, s, "", "1/1h", "c", 1))
 }
 
 // inTwoOrders has clients that take from two slots in opposite orders: no more passes than the tighter limit says, and what the
