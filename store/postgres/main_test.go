@@ -2,7 +2,9 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -113,6 +115,29 @@ func waitFor(t testing.TB, what string, there func() bool) {
 	for until := time.Now().Add(30 * time.Second); !there(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatalf("no %s within 30 s", what)
+		}
+	}
+}
+
+// lock locks the rows of a key until it is told to let go.
+func lock(t testing.TB, url, table, key string) (unlock func()) {
+	t.Helper()
+	conn, err := pgx.Connect(context.Background(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := conn.Begin(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sql := `SELECT name FROM ` + table + ` WHERE name LIKE '%{' || $1 || '}%' FOR UPDATE`
+	var name string
+	if err := tx.QueryRow(context.Background(), sql, strings.ReplaceAll(key, " ", "\\%20")).Scan(&name); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := errors.Join(tx.Rollback(context.Background()), conn.Close(context.Background())); err != nil {
+			t.Error(err)
 		}
 	}
 }

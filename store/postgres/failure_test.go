@@ -1,0 +1,220 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/postgres"
+	"github.com/weirlimit/weir/store/storetest/engine"
+)
+
+const short = 300 * time.Millisecond
+
+// failInTime asks for decisions on 20 keys at a time, and wants an error of each within the timeout, and what the scheduler adds.
+func failInTime(t *testing.T, b store.Binding) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			began := time.Now()
+			_, err := b.Do(context.Background(), fmt.Sprint("other ", i), algorithm.Op{Cost: 1}, store.OwnClock)
+			if took := time.Since(began); err == nil || took > short+3*time.Second {
+				t.Errorf("%v after %v", err, took)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// recovers waits until there are decisions again, and for the pool to have got rid of all that is dead.
+func recovers(t *testing.T, b store.Binding) {
+	t.Helper()
+	for i := range 20 {
+		waitFor(t, "decision", func() bool {
+			_, err := b.Do(context.Background(), fmt.Sprint("key ", i), algorithm.Op{Cost: 1}, store.OwnClock)
+			return err == nil
+		})
+	}
+}
+
+func TestServerThatEnds(t *testing.T) {
+	server := engine.Postgres(t)
+	s := open(t, server.URL(), postgres.Options{Timeout: short})
+	b := bind(t, s, "100/1000h")
+	recovers(t, b)
+	server.Kill(t)
+	failInTime(t, b)
+	if n := s.Counts().Failures; n < 20 {
+		t.Errorf("%d failures were counted, want 20 or more", n)
+	}
+	if err := s.Check(t.Context()); err == nil {
+		t.Error("Check says that all is well")
+	}
+	server.Start(t)
+	recovers(t, b)
+	if v := do(t, b, "key 0", algorithm.Op{}, store.OwnClock); v.Remaining > 98 {
+		t.Errorf("%d remaining after two takes and a crash of the server", v.Remaining)
+	}
+}
+
+func TestServerThatHangs(t *testing.T) {
+	server := engine.Postgres(t)
+	b := bind(t, open(t, server.URL(), postgres.Options{Timeout: short}), "100/1h")
+	recovers(t, b)
+	server.Pause(t)
+	failInTime(t, b)
+	server.Resume(t)
+	recovers(t, b)
+}
+
+func TestRestartsUnderLoad(t *testing.T) {
+	server := engine.Postgres(t)
+	b := bind(t, open(t, server.URL(), postgres.Options{Timeout: time.Second}), "1000000/1000h")
+	stop, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	var decided, failed [4]atomic.Int64
+	all := func() (n int64) {
+		for i := range decided {
+			n += decided[i].Load()
+		}
+		return n
+	}
+	for i := range 8 {
+		wg.Go(func() {
+			for stop.Err() == nil {
+				if _, err := b.Do(t.Context(), fmt.Sprint(i%4), algorithm.Op{Cost: 1}, store.OwnClock); err == nil {
+					decided[i%4].Add(1)
+				} else {
+					failed[i%4].Add(1)
+				}
+			}
+		})
+	}
+	for range 3 {
+		before := all()
+		waitFor(t, "decisions", func() bool { return all() > before+100 })
+		server.Restart(t)
+	}
+	before := all()
+	waitFor(t, "decisions after the restarts", func() bool { return all() > before+100 })
+	cancel()
+	wg.Wait()
+	for i := range decided { // of those that failed it is not known
+		waitFor(t, "decision", func() bool {
+			v, err := b.Do(context.Background(), fmt.Sprint(i), algorithm.Op{}, store.OwnClock)
+			// A unit comes back in 3.6 s.
+			used, least := 1_000_000-v.Remaining, decided[i].Load()-30
+			if err == nil && (used < least || used > decided[i].Load()+failed[i].Load()) {
+				t.Errorf("key %d: %d were used, with %d decisions and %d errors", i, used, decided[i].Load(), failed[i].Load())
+			}
+			return err == nil
+		})
+	}
+}
+
+// An unlogged table is empty after a crash, and outlives a restart.
+func TestUnloggedTableAfterACrash(t *testing.T) {
+	server := engine.Postgres(t)
+	s := open(t, server.URL()+"&weir_unlogged=on", postgres.Options{Timeout: time.Second})
+	b := bind(t, s, "100/1000h")
+	if kind := query[string](t, server.URL(), `SELECT relpersistence::text FROM pg_class WHERE relname = 'weir_states'`); kind != "u" {
+		t.Errorf("the table is of persistence %q", kind)
+	}
+	take(t, b, "k", 40, store.OwnClock)
+	server.Restart(t)
+	recovers(t, b)
+	if v := do(t, b, "k", algorithm.Op{}, store.OwnClock); v.Remaining != 60 {
+		t.Errorf("%d remaining after a restart, want 60", v.Remaining)
+	}
+	server.Kill(t)
+	server.Start(t)
+	recovers(t, b)
+	if v := do(t, b, "k", algorithm.Op{}, store.OwnClock); v.Remaining != 100 {
+		t.Errorf("%d remaining after a crash, want 100", v.Remaining)
+	}
+}
+
+// A row that another client has locked holds up that key, for the timeout, and no other.
+func TestLockedRow(t *testing.T) {
+	url, o := postgres.SharedServer(t).URL(), mine(t)
+	o.Timeout = short
+	b := bind(t, open(t, url, o), "100/1h")
+	recovers(t, b)
+	unlock := lock(t, url, o.Table, "key 0")
+	began := time.Now()
+	if _, err := b.Do(t.Context(), "key 0", algorithm.Op{Cost: 1}, store.OwnClock); err == nil || time.Since(began) > 3*time.Second {
+		t.Errorf("%v after %v", err, time.Since(began))
+	}
+	if v, err := b.Do(t.Context(), "key 0", algorithm.Op{}, store.OwnClock); err != nil || v.Remaining > 99 {
+		t.Errorf("a peek of a locked row: %+v, %v", v, err)
+	}
+	for i := 1; i < 5; i++ {
+		take(t, b, fmt.Sprint("key ", i), 1, store.OwnClock)
+	}
+	unlock()
+	recovers(t, b)
+}
+
+// A caller who has given up takes nothing.
+func TestCancelledContext(t *testing.T) {
+	b := bind(t, open(t, postgres.SharedServer(t).URL(), mine(t)), "100/1h")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := b.Do(ctx, "k", algorithm.Op{Cost: 1}, store.OwnClock); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if v := take(t, b, "k", 0, store.OwnClock); v.Remaining != 100 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// Where transactions are serializable, statements fail that met another, and are tried again.
+func TestSerializable(t *testing.T) {
+	url, o := postgres.SharedServer(t).URL()+"&default_transaction_isolation=serializable", mine(t)
+	var wg sync.WaitGroup
+	var granted atomic.Int64
+	for range 4 {
+		s := open(t, url, o)
+		for i := range 60 {
+			b := bind(t, s, []string{"40/1000h", "quota-reset 40/1000h", "sliding-log 40/1000h"}[i%3])
+			wg.Go(func() { granted.Add(max(0, take(t, b, "k", 1, store.OwnClock).Granted)) })
+		}
+	}
+	wg.Wait()
+	if granted.Load() != 3*40 {
+		t.Errorf("%d were admitted, want 120", granted.Load())
+	}
+}
+
+// The ways in which pgx can send a statement. Those without a prepared one work behind poolers that share connections.
+func TestModesOfPgx(t *testing.T) {
+	for _, mode := range []string{"cache_statement", "cache_describe", "describe_exec", "exec", "simple_protocol"} {
+		s := open(t, postgres.SharedServer(t).URL()+"&default_query_exec_mode="+mode, trusted(t))
+		for _, text := range limits[:len(limits)-1] { // the last counts denials
+			b := bind(t, s, text)
+			capacity := algorithm.MustParseLimit(text).Capacity()
+			for _, step := range []struct {
+				op        algorithm.Op
+				remaining int64
+			}{
+				{algorithm.Op{}, capacity},
+				{algorithm.Op{Cost: capacity}, 0},
+				{algorithm.Op{Cost: 1}, 0},
+				{algorithm.Op{Kind: algorithm.Refund, Cost: capacity}, capacity},
+				{algorithm.Op{Kind: algorithm.TakeUpTo, Cost: 2 * capacity}, 0},
+				{algorithm.Op{Kind: algorithm.Reset}, capacity},
+			} {
+				if v := do(t, b, "k", step.op, noon); v.Remaining != step.remaining {
+					t.Errorf("%s, %s, %+v: %+v, want %d remaining", mode, text, step.op, v, step.remaining)
+				}
+			}
+		}
+	}
+}
