@@ -98,7 +98,7 @@ func unreadable(text string, err error) error {
 	case inner != nil:
 		why = inner.Error()
 	}
-	if strings.Contains(why, text) || hasPassword(text, why) {
+	if _, e := url.Parse(text); e != nil || hasPassword(text, why) { // where it is in pieces, a piece may be of a password
 		why = "it can't be parsed"
 	}
 	return fmt.Errorf("postgres: URL: %s; accepted: postgres://user:password@host:5432/database and the parameters of libpq", why)

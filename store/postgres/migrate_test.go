@@ -1,0 +1,181 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/postgres"
+)
+
+// Eight that open a store at one time, on pools of their own as processes have, all find the table in the end.
+func TestTableIsMadeOnce(t *testing.T) {
+	url := postgres.SharedServer(t).URL()
+	for range 10 {
+		o := mine(t)
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				s, err := postgres.Open(context.Background(), url, o)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				take(t, bind(t, s, "10/1h"), "k", 1, store.OwnClock)
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if n := query[int](t, url, `SELECT count(*) FROM `+o.Table); n != 1 {
+			t.Errorf("%d rows, want 1", n)
+		}
+	}
+}
+
+// A store of New finds out with the first decision that there is no table, and so does one whose table was dropped.
+func TestTableIsMadeWhenMissing(t *testing.T) {
+	url, o := postgres.SharedServer(t).URL(), mine(t)
+	pool, err := pgxpool.New(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	s, err := postgres.New(pool, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	for range 2 {
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() {
+				if v := take(t, bind(t, s, "10/1h"), fmt.Sprint(i), 1, store.OwnClock); v.Remaining != 9 {
+					t.Errorf("%+v", v)
+				}
+			})
+		}
+		wg.Wait()
+		run(t, url, `DROP TABLE `+o.Table)
+	}
+}
+
+// The migration may be run by hand, and again; Open then needs no right to create.
+func TestMigrationByHand(t *testing.T) {
+	url, o := postgres.SharedServer(t).URL(), mine(t)
+	o.Table = "by_hand.States"
+	sql, err := postgres.Migration(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, url, `CREATE SCHEMA by_hand`)
+	o.NoMigrate = true
+	if _, err := postgres.Open(t.Context(), url, o); err == nil || !strings.Contains(err.Error(), sql) {
+		t.Errorf("without a table: %v", err)
+	}
+	run(t, url, sql)
+	run(t, url, sql)
+	take(t, bind(t, open(t, url, o), "10/1h"), "k", 1, store.OwnClock)
+	if n := query[int](t, url, `SELECT count(*) FROM by_hand."States"`); n != 1 {
+		t.Errorf("%d rows, want 1", n)
+	}
+	for _, table := range []string{"a b", "a.b.c", "1a", `a"b`, "ä", strings.Repeat("x", 64), "."} {
+		if _, err := postgres.Migration(postgres.Options{Table: table}); err == nil || !strings.Contains(err.Error(), "accepted:") {
+			t.Errorf("table %q: %v", table, err)
+		}
+		if _, err := postgres.Open(t.Context(), url, postgres.Options{Table: table}); err == nil || !strings.Contains(err.Error(), "accepted:") {
+			t.Errorf("table %q: %v", table, err)
+		}
+	}
+}
+
+// A user without the right to create is told what to run, and what was told works.
+func TestUserWithoutRights(t *testing.T) {
+	owner, o := postgres.SharedServer(t).URL(), mine(t)
+	run(t, owner, `CREATE ROLE clerk LOGIN PASSWORD 'h0rse'`)
+	clerk := strings.Replace(owner, "postgres@", "clerk:h0rse@", 1)
+	_, err := postgres.Open(t.Context(), clerk, o)
+	if err == nil || strings.Contains(err.Error(), "h0rse") {
+		t.Fatal(err)
+	}
+	_, statements, found := strings.Cut(err.Error(), "CREATE TABLE")
+	if !found || !strings.Contains(err.Error(), "permission denied") {
+		t.Fatal(err)
+	}
+	create, grant, _ := strings.Cut(statements, "GRANT")
+	run(t, owner, "CREATE TABLE"+create)
+	_, err = postgres.Open(t.Context(), clerk, o) // it may not read yet
+	if err == nil || !strings.Contains(err.Error(), "GRANT SELECT, INSERT, UPDATE, DELETE") {
+		t.Fatal(err)
+	}
+	run(t, owner, `GRANT SELECT ON `+o.Table+` TO clerk`)
+	_, err = postgres.Open(t.Context(), clerk, o) // it may not write yet
+	if err == nil || !strings.Contains(err.Error(), "GRANT SELECT, INSERT, UPDATE, DELETE") {
+		t.Fatal(err)
+	}
+	run(t, owner, "GRANT"+grant)
+	b := bind(t, open(t, clerk, o), "sliding-log 10/1h")
+	take(t, b, "k", 1, store.OwnClock)
+	do(t, b, "k", algorithm.Op{Kind: algorithm.Reset}, store.OwnClock)
+}
+
+// A table of that name that is not ours is left alone.
+func TestTableOfOthers(t *testing.T) {
+	url, o := postgres.SharedServer(t).URL(), mine(t)
+	run(t, url, `CREATE TABLE `+o.Table+` (id bigint)`)
+	if _, err := postgres.Open(t.Context(), url, o); err == nil || !strings.Contains(err.Error(), "not one of weir's") {
+		t.Error(err)
+	}
+}
+
+func TestURL(t *testing.T) {
+	server := postgres.SharedServer(t).URL()
+	s, err := postgres.Open(t.Context(), server+"&weir_table=limits_of_url&weir_prefix=shop&weir_timeout=9s&weir_unlogged=on&weir_migrate=on&synchronous_commit=off",
+		postgres.Options{Table: "not_this"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	take(t, bind(t, s, "10/1h"), "k", 1, store.OwnClock)
+	if name := query[string](t, server, `SELECT name FROM limits_of_url`); name != "shop:1:{k}::10/1h" {
+		t.Errorf("the row is named %q", name)
+	}
+}
+
+func TestURLsThatAreRefused(t *testing.T) {
+	const secret = "h0rse/battery"
+	for text, want := range map[string]string{
+		"redis://localhost":                                                   "accepted: postgres://",
+		"host=localhost password=" + secret:                                   "accepted: postgres://",
+		"postgres://u:" + secret + "@db/x?weir_tabel=a":                       "accepted: weir_table",
+		"postgres://u:" + secret + "@db/x?weir_table=":                        "weir_table",
+		"postgres://u:" + secret + "@db/x?weir_table=a&weir_table=b":          "twice",
+		"postgres://u:" + url.QueryEscape(secret) + "@db/x?weir_table=a-b":    "table",
+		"postgres://u:" + url.QueryEscape(secret) + "@db/x?weir_prefix=a%20b": "prefix",
+		"postgres://u:" + secret + "@db/x?weir_prefix=%zz":                    "weir_prefix",
+		"postgres://u:" + secret + "@db/x?weir_unlogged=maybe":                "on or off",
+		"postgres://u:" + secret + "@db/x?weir_migrate=maybe":                 "on or off",
+		"postgres://u:" + secret + "@db/x?weir_timeout=0s":                    "a duration above 0",
+		"postgres://u:" + secret + "@db/x?weir_timeout=fast":                  "a duration above 0",
+		"postgres://u:" + url.QueryEscape(secret) + "@db:port/x":              "accepted: postgres://",
+		"postgres://u:" + url.QueryEscape(secret) + "@db/x?sslmode=yes":       "accepted: postgres://",
+		"postgres://db/x?password=" + secret + "&sslmode=yes":                 "accepted: postgres://",
+		"postgres://u:" + url.QueryEscape(secret) + "@db/x?pool_max_conns=a":  "accepted: postgres://",
+		"postgres://u:" + secret + "@[::1/x":                                  "accepted: postgres://",
+		"postgres://u:%zz" + secret + "@db/x":                                 "accepted: postgres://",
+		"postgres://u:" + url.QueryEscape(secret) + "@127.0.0.1:1/x":          "postgres: ",
+	} {
+		_, err := postgres.Open(t.Context(), text, postgres.Options{})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "battery") || strings.Contains(err.Error(), "h0rse") {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
