@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -33,7 +32,7 @@ func testEngine(t testing.TB, o Options) *engine {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	o.Table = strings.NewReplacer("/", "_", " ", "_").Replace(t.Name())
+	o.Table = tableOf(t)
 	o = o.withDefaults()
 	name, err := o.check()
 	if err != nil {
