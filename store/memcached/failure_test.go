@@ -135,9 +135,8 @@ func TestServerThatHangs(t *testing.T) {
 	key := keyOn(t, b)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	began := time.Now()
-	if _, err := b.Do(ctx, key, algorithm.Op{Cost: 1}, store.OwnClock); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 200*time.Millisecond {
-		t.Errorf("%v after %v", err, time.Since(began))
+	if _, err := b.Do(ctx, key, algorithm.Op{Cost: 1}, store.OwnClock); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the caller gave up") {
+		t.Errorf("error %v, want that of a caller who did not wait for the timeout", err)
 	}
 	hanging.Resume(t)
 	waitFor(t, "decision after the pause", func() bool {

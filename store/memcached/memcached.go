@@ -78,6 +78,6 @@ func (s *Store) TrustsClientTime() bool { return s.loop.TrustsClientTime() }
 // Counts implements [store.Counter].
 func (s *Store) Counts() store.Counts { return s.loop.Counts() }
 
-// Close lets no more operations in, waits for those that are in, which takes no longer than twice the timeout, and
-// closes the connections.
+// Close lets no more operations in, waits for those that are in, which takes a few timeouts if a server hangs, and closes the
+// connections.
 func (s *Store) Close() error { return errors.Join(s.loop.Close(), s.engine.client.Close()) }

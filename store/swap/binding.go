@@ -2,6 +2,7 @@ package swap
 
 import (
 	"context"
+	"errors"
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
@@ -52,7 +53,7 @@ func (b *binding) do(ctx context.Context, key string, c *call, now int64) error 
 		c.now = store.Microseconds(now)
 	}
 	err := b.store.await(ctx, b.names.Name(key), c)
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrClosed) {
 		b.store.failures.Add(1) // the engine's, not the caller's
 	}
 	return err
@@ -75,7 +76,7 @@ func (s *Store) await(caller context.Context, name string, c *call) error {
 	}
 	select {
 	case <-c.done:
-		if c.err != errGivenUp {
+		if !errors.Is(c.err, errGivenUp) {
 			return c.err
 		}
 		return givenUp(caller, s.options.Timeout, ErrNothingDone)

@@ -49,8 +49,8 @@ func (s *Store) Counts() store.Counts {
 	return store.Counts{Healed: s.healed.Load(), Conflicts: s.conflicts.Load(), Failures: s.failures.Load()}
 }
 
-// Close lets no more operations in, and returns when those that are in have ended, which is within the timeout. It does not close
-// the engine.
+// Close lets no more operations in, and returns when those that are in have ended, which is within the timeout if the engine minds its
+// contexts. It does not close the engine.
 func (s *Store) Close() error {
 	s.queue.close()
 	return nil
