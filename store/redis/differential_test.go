@@ -159,3 +159,57 @@ func TestStoreKeepsWhatTheProgramDoes(t *testing.T) {
 		})
 	}
 }
+
+// A request that several limits decide gets from each what the program says: of all that grant, if one denies, what a peek finds.
+func TestTakeAllIsWhatTheProgramDoes(t *testing.T) {
+	s := open(t, redis.Options{TrustClientTime: true})
+	steps := 100
+	if testing.Short() {
+		steps = 20
+	}
+	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	var walks []*walk
+	for _, text := range limits {
+		if limit := algorithm.MustParseLimit(text); !limit.Strict {
+			b, err := s.Bind(store.Spec{Limit: limit, Name: t.Name()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			walks = append(walks, &walk{Rand: random, limit: limit, binding: b, program: b.(store.Inspector).Program(), now: 1_700_000_000_000_000})
+		}
+	}
+	for i := range steps * len(walks) {
+		w, other := walks[i%len(walks)], walks[random.IntN(len(walks))]
+		if w == other {
+			continue
+		}
+		key := fmt.Sprint(i % len(walks))
+		otherKey := fmt.Sprint(slices.Index(walks, other))
+		if err := w.run(t.Context(), key, 2); err != nil {
+			t.Fatalf("%s: %v", w.limit, err)
+		}
+		other.now = max(w.now, other.now)
+		w.now = other.now
+		pair, keys := []*walk{w, other}, []string{key, otherKey}
+		parts, want, after := make([]store.Part, 2), make([]algorithm.Verdict, 2), make([][]int64, 2)
+		passed := true
+		for j, w := range pair {
+			parts[j] = store.Part{Binding: w.binding, Limit: w.limit, Key: keys[j], Cost: random.Int64N(w.limit.Capacity()/2 + 3)}
+			state, r := w.program.Apply(slices.Clone(w.state), algorithm.Op{Cost: parts[j].Cost}, w.now)
+			after[j], want[j], passed = state, r.Verdict(), passed && r.Allowed
+		}
+		for j, w := range pair {
+			if passed {
+				w.state = after[j]
+			} else if want[j].Granted >= 0 {
+				_, r := w.program.Apply(slices.Clone(w.state), algorithm.Op{}, w.now)
+				want[j] = r.Verdict()
+			}
+		}
+		got, err := s.TakeAll(t.Context(), parts, w.now*1000, nil)
+		if err != nil || !slices.Equal(got, want) {
+			t.Fatalf("%s and %s, costs %d and %d in %v and %v: %+v, %v, want %+v",
+				w.limit, other.limit, parts[0].Cost, parts[1].Cost, w.state, other.state, got, err, want)
+		}
+	}
+}

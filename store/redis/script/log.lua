@@ -155,7 +155,9 @@ if kinds == 'g' or kinds == 'c' or many then
           expire(gone(last), true)
         end or nil
       end
-      return mark .. grant(op, cost), digest(last, used), function()
+      local p = last
+      if mode ~= 'e' and used > 0 then p = at(full(n)) end -- another part may deny, and this one is then as a peek finds it
+      return mark .. grant(op, cost), digest(p, used), function()
         if last <= horizon then
           rewrite('0:0', line(newest, cost))
         else
