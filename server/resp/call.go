@@ -26,7 +26,6 @@ type call struct {
 	verdict algorithm.Verdict
 	took    int64 // the time at which a stamped one took effect, as at
 	err     error
-	wave    int // see settleCalls
 }
 
 // do carries out a call, or puts it off if the store waits for an engine.

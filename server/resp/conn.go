@@ -24,8 +24,7 @@ type conn struct {
 	out        replies
 	held       int64 // of out, in the server's account of what is long
 	batch      batch
-	calls      []call           // put off, where the store waits for an engine
-	places     map[string]place // of their keys, while they are settled
+	calls      []call // put off, where the store waits for an engine
 	pending    transaction
 
 	last         *command // the command of the name that came last

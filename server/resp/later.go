@@ -3,7 +3,6 @@ package resp
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/server/limiters"
@@ -22,17 +21,17 @@ func (c *conn) later(k call) {
 	c.calls = append(c.calls, k)
 }
 
-// settleCalls carries out the calls that were put off, and answers them in their order.
-//
-// They go in waves: all of a wave are under way at once, and the next begins when they are done. Calls for one
-// key are in one wave only if they are in one batch, which keeps their order; else each is in the wave after the one before.
+// settleCalls carries out the calls that were put off, and answers them in their order. Each begins when the one before it
+// for the same key is done, and waits for no other.
 func (c *conn) settleCalls() {
 	calls := c.calls
 	c.calls = nil // an error settles what was put off
 	ctx, cancel := context.WithTimeout(c.server.ctx, c.server.options.Timeout)
 	begin := c.drainBegins()
-	for wave, last := 0, c.arrange(calls); wave <= last; wave++ {
-		allAtOnce(ctx, tasks(calls, wave))
+	if len(calls) == 1 {
+		calls[0].decide(ctx)
+	} else {
+		allAtOnce(ctx, arrange(calls))
 	}
 	c.drainLater(begin) // what arrived while the engine was waited for has not been read
 	cancel()
@@ -43,39 +42,51 @@ func (c *conn) settleCalls() {
 	c.calls = calls[:0]
 }
 
-// A place is where the last call for a key is.
-type place struct {
-	wave  int
-	batch *limiters.Bound // or nil
+// A task is what is asked of the store at a time: a call, or several that it decides together.
+type task struct {
+	calls []*call
+	level int // above that of all tasks it comes after
+	after []*task
+	done  chan struct{}
 }
 
-// arrange gives each call its wave, and returns the last.
-func (c *conn) arrange(calls []call) (last int) {
-	if len(calls) == 1 {
-		return 0
-	}
-	if c.places == nil {
-		c.places = map[string]place{}
-	}
+// A batchAt is a limit whose calls are decided together, and the level of those.
+type batchAt struct {
+	bound *limiters.Bound
+	level int
+}
+
+// arrange makes tasks of the calls. Those for one limit are one task if the store decides them together, unless others for their keys
+// must come in between.
+func arrange(calls []call) (tasks []*task) {
+	last, open := map[string]*task{}, map[batchAt]*task{} // the last task for a key, and those that may take more
 	for i := range calls {
 		k := &calls[i]
-		here := place{batch: k.batch()}
+		bound, level := k.batch(), 0
 		for key := range k.keys {
-			if before, ok := c.places[key]; ok {
-				if here.batch == nil || here.batch != before.batch {
-					before.wave++
-				}
-				here.wave = max(here.wave, before.wave)
+			if before := last[key]; before != nil && (bound == nil || open[batchAt{bound, before.level}] != before) {
+				level = max(level, before.level+1)
+			} else if before != nil {
+				level = max(level, before.level)
 			}
 		}
-		for key := range k.keys {
-			c.places[key] = here
+		t := open[batchAt{bound, level}]
+		if bound == nil || t == nil {
+			t = &task{level: level, done: make(chan struct{})}
+			tasks = append(tasks, t)
 		}
-		k.wave = here.wave
-		last = max(last, here.wave)
+		if bound != nil {
+			open[batchAt{bound, level}] = t
+		}
+		t.calls = append(t.calls, k)
+		for key := range k.keys {
+			if before := last[key]; before != nil && before != t {
+				t.after = append(t.after, before)
+			}
+			last[key] = t
+		}
 	}
-	clear(c.places)
-	return last
+	return tasks
 }
 
 // batch returns the limit under which the call can be decided together with others, or nil.
@@ -99,59 +110,35 @@ func (k *call) keys(yield func(string) bool) {
 	}
 }
 
-// A task is what one goroutine does: a call, or several for one limit.
-type task []*call
-
-// tasks returns what is to be done in a wave.
-func tasks(calls []call, wave int) []task {
-	var all []task
-	batches := map[*limiters.Bound]int{}
-	for i := range calls {
-		k := &calls[i]
-		if k.wave != wave {
-			continue
-		}
-		if b := k.batch(); b != nil {
-			at, begun := batches[b]
-			if begun {
-				all[at] = append(all[at], k)
-				continue
-			}
-			batches[b] = len(all)
-		}
-		all = append(all, task{k})
-	}
-	return all
-}
-
-func allAtOnce(ctx context.Context, tasks []task) {
-	if len(tasks) == 1 {
-		tasks[0].run(ctx)
-		return
-	}
-	var next atomic.Int64
+// allAtOnce runs tasks, each when those that it comes after are done, and so many at once as a connection may.
+func allAtOnce(ctx context.Context, tasks []*task) {
+	slots := make(chan struct{}, mostAtOnce)
 	var all sync.WaitGroup
-	for range min(len(tasks), mostAtOnce) {
+	for _, t := range tasks {
 		all.Go(func() {
-			for i := next.Add(1); int(i) <= len(tasks); i = next.Add(1) {
-				tasks[i-1].run(ctx)
+			defer close(t.done)
+			for _, before := range t.after {
+				<-before.done
 			}
+			slots <- struct{}{}
+			t.run(ctx)
+			<-slots
 		})
 	}
 	all.Wait()
 }
 
-func (t task) run(ctx context.Context) {
-	if len(t) == 1 {
-		t[0].decide(ctx)
+func (t *task) run(ctx context.Context) {
+	if len(t.calls) == 1 {
+		t.calls[0].decide(ctx)
 		return
 	}
-	requests := make([]store.KeyCost, len(t))
-	for i, k := range t {
+	requests := make([]store.KeyCost, len(t.calls))
+	for i, k := range t.calls {
 		requests[i] = store.KeyCost{Key: k.key, Cost: k.op.Cost}
 	}
-	decisions, err := t[0].bound.Batcher.TakeMany(ctx, requests, store.OwnClock, make([]algorithm.Decision, 0, len(t)))
-	for i, k := range t {
+	decisions, err := t.calls[0].bound.Batcher.TakeMany(ctx, requests, store.OwnClock, make([]algorithm.Decision, 0, len(t.calls)))
+	for i, k := range t.calls {
 		if i >= len(decisions) {
 			k.err = err
 			continue
