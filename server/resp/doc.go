@@ -2,14 +2,24 @@
 //
 // Its own commands name the limit with each request:
 //
-//	WEIR.TAKE key "limit text" [COST n] [AT unix-microseconds]
-//	WEIR.PEEK key "limit text" [AT unix-microseconds]
-//	WEIR.REFUND key "limit text" [COST n] [AT unix-microseconds]
-//	WEIR.RESET key "limit text"
+//	WEIR.TAKE key "limit text" [COST n] [options]
+//	WEIR.TAKEUPTO key "limit text" [COST n] [options]
+//	WEIR.TAKEALL key "limit text" [COST n] [NAME name] [AND key "limit text" ...] [AT time] [NS]
+//	WEIR.PEEK key "limit text" [options]
+//	WEIR.REFUND key "limit text" [COST n] [options]
+//	WEIR.CANCEL key "limit text" END time [COST n] [options]
+//	WEIR.RESET key "limit text" [options]
 //
 // TAKE, PEEK and REFUND answer [allowed 0|1, limit, remaining, retry_after, reset_after, delay], the waits in
-// microseconds, rounded up; a retry_after of -1 means never. After a REFUND that is what stands then. RESET answers OK.
+// microseconds, rounded up; a retry_after of -1 means never. After a REFUND that is what stands then. TAKEUPTO and CANCEL add the units
+// that were granted, or given back. TAKEALL answers an array of such decisions: that on the request, and one for each part. RESET answers OK.
 // The cost is 1 where it is not given.
+//
+// The options are NAME name, the name of the limiter; AT time, the time of the request; TIME, by which the reply ends with the time
+// at which it took effect; NS, by which all times and waits of the command are in nanoseconds; and DEBT, as store.Spec.TimeDebt has
+// it. The END of a CANCEL is the TIME of the take and its reset_after.
+//
+// Over a store that waits for an engine ([Options].Waits), the commands of a connection that have arrived together are decided together.
 //
 // Programs written for other servers find their commands here. Waits are in whole seconds, rounded up:
 //
