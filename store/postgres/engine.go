@@ -22,7 +22,6 @@ type engine struct {
 	unlogged bool
 	makes    bool // the table, if it is missing
 	heals    bool
-	timeout  time.Duration
 
 	load, insert, update, remove, reset string
 	takes                               map[*steps]string
@@ -34,7 +33,7 @@ type engine struct {
 
 func newEngine(pool *pgxpool.Pool, t table, o Options) *engine {
 	e := &engine{
-		pool: pool, table: t, unlogged: o.Unlogged, makes: !o.NoMigrate, heals: !o.TrustClientTime, timeout: o.Timeout,
+		pool: pool, table: t, unlogged: o.Unlogged, makes: !o.NoMigrate, heals: !o.TrustClientTime,
 		load:      t.in(`SELECT ` + serverTime + `, (SELECT words FROM TABLE WHERE name = $1)`),
 		insert:    t.in(`INSERT INTO TABLE (name, words, expires) VALUES ($1, $2, ` + expires("$3") + `) ON CONFLICT (name) DO NOTHING`),
 		update:    t.in(`UPDATE TABLE SET words = $2, expires = ` + expires("$3") + ` WHERE name = $1 AND words = $4`),

@@ -10,10 +10,8 @@ import (
 
 // Conditions of PostgreSQL, by their SQLSTATE.
 const (
-	uniqueViolation      = "23505"
 	undefinedTable       = "42P01"
 	undefinedColumn      = "42703"
-	duplicateTable       = "42P07"
 	insufficientRight    = "42501"
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
