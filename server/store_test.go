@@ -72,7 +72,7 @@ func TestStoreOfTheProgram(t *testing.T) {
 	if got := post(t, s, "/v1/take", `{"key":"k","limit":"5/1h"}`); !strings.Contains(got, `"status":503`) || strings.Contains(got, "10.1.1.1") {
 		t.Errorf("take over HTTP of a store that fails: %s", got)
 	}
-	if res, err := http.Get("http://" + s.HTTPAddr().String() + "/readyz"); err != nil || res.StatusCode != 503 {
+	if res, err := http.Get("http://" + s.HTTPAddr().String() + "/readyz"); err != nil || res.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("ready: %+v, %v", res, err)
 	}
 	metrics := get(t, s, "/metrics")

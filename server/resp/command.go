@@ -72,7 +72,7 @@ func (c *conn) dispatch() {
 	case c.pending.open && cmd.stage != atOnce:
 		c.enqueue(cmd)
 	default:
-		if !cmd.batched && !(cmd.decides && c.server.options.Waits) {
+		if putOff := cmd.batched || cmd.decides && c.server.options.Waits; !putOff {
 			c.settle()
 		}
 		cmd.run(c)

@@ -2,6 +2,7 @@ package resp
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
@@ -39,13 +40,13 @@ const (
 var optionWords = [...]string{"COST n", "AT time", "NAME name", "END time", "NS", "TIME", "DEBT", "AND key limit ..."}
 
 func (o option) accepted() string {
-	text := ""
+	var words []string
 	for i, word := range optionWords {
 		if o&(1<<i) != 0 {
-			text += word + ", "
+			words = append(words, word)
 		}
 	}
-	return text + "each once"
+	return strings.Join(append(words, "each once"), ", ")
 }
 
 // options reads the words after a limit, and returns what comes after AND, or nil if that is not there.

@@ -61,14 +61,13 @@ func (f *far) Bind(spec store.Spec) (store.Binding, error) {
 func (f *far) travel(ctx context.Context, requests ...store.KeyCost) error {
 	f.mu.Lock()
 	f.trips++
+	f.most.Store(max(f.most.Load(), f.active.Add(1)))
 	for _, r := range requests {
-		f.order[strings.Clone(r.Key)] = append(f.order[r.Key], r.Cost)
+		key := strings.Clone(r.Key)
+		f.order[key] = append(f.order[key], r.Cost)
 	}
 	f.mu.Unlock()
-	active := f.active.Add(1)
 	defer f.active.Add(-1)
-	for most := f.most.Load(); active > most && !f.most.CompareAndSwap(most, active); most = f.most.Load() {
-	}
 	trip := f.trip
 	if requests[0].Key == f.hangs {
 		trip = time.Hour

@@ -53,8 +53,7 @@ func Example() {
 
 // Several limits that one request must pass.
 func ExampleStore_TakeAll() {
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
+	ctx := context.Background()
 	daemon, err := server.New(server.Config{RESP: "127.0.0.1:0", HTTP: server.Off})
 	if err != nil {
 		log.Fatal(err)
@@ -67,7 +66,6 @@ func ExampleStore_TakeAll() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer func() { _ = s.Close() }()
 
 	var parts []store.Part
 	for key, text := range map[string]string{"user:42": "1/1h", "everybody": "1000/1h"} {
@@ -82,7 +80,9 @@ func ExampleStore_TakeAll() {
 		verdicts, err := s.TakeAll(ctx, parts, store.OwnClock, nil)
 		fmt.Println(min(verdicts[0].Granted, verdicts[1].Granted), err)
 	}
+	fmt.Println(s.Close())
 	// Output:
 	// 1 <nil>
 	// -1 <nil>
+	// <nil>
 }

@@ -45,7 +45,7 @@ func (s *Store) takeTogether(ctx context.Context, parts []store.Part, now int64,
 	const verb = "WEIR.TAKEALL"
 	c := []string{verb}
 	for i, p := range parts {
-		b := p.Binding.(*binding) //nolint:errcheck // TakeAll has looked
+		b := p.Binding.(*binding) // TakeAll has looked
 		if i > 0 {
 			c = append(c, "AND")
 		}
