@@ -114,7 +114,7 @@ func cancelGivesBackWhatWasTaken(k *check) {
 		at := func(i int) time.Duration { return time.Duration(i) * s.limit.Period / 3 }
 		for i := range 4 {
 			v := s.follow(take(1, at(i)))
-			end := start + int64(at(i)/time.Microsecond*time.Microsecond+v.Reset)
+			end := start + int64(at(i).Truncate(time.Microsecond)+v.Reset)
 			cancels = append(cancels, step{algorithm.Op{Kind: algorithm.Cancel, Cost: 1, End: end}, at(3)})
 		}
 		s.follow(cancels[3], cancels[1], cancels[1], cancels[0], peek(at(3)), takeUpTo(never, at(3)), cancels[2], peek(at(4)))
@@ -159,7 +159,7 @@ func resetIsLiteral(k *check) {
 	}
 	reset := map[string]bool{}
 	for _, pattern := range patterns {
-		b.want(b.do(pattern, algorithm.Op{Kind: algorithm.Reset}, start), b.expect(start), "reset of %q", pattern)
+		b.wantf(b.do(pattern, algorithm.Op{Kind: algorithm.Reset}, start), b.expect(start), "reset of %q", pattern)
 		reset[pattern] = true
 		for _, key := range append(others, patterns...) {
 			left := b.peek(key, start).Remaining
@@ -201,6 +201,6 @@ func (b *bound) inspect(inspector store.Inspector, key string) {
 			b.Fatalf("%v: inspecting: %v", b.limit, err)
 		}
 		_, r := inspector.Program().Apply(state, algorithm.Op{}, at)
-		b.want(b.peek(key, start), r.Verdict(), "a peek, and the state %v of %q at %d", state, key, at)
+		b.wantf(b.peek(key, start), r.Verdict(), "a peek, and the state %v of %q at %d", state, key, at)
 	}
 }

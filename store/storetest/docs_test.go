@@ -42,7 +42,7 @@ func TestDocsListTheRules(t *testing.T) {
 	if !*update {
 		t.Fatalf("%s lists other rules: go test ./store/storetest -run TestDocsListTheRules -update writes it", docs)
 	}
-	if err := os.WriteFile(docs, []byte(before+want.String()+after), 0o644); err != nil { //nolint:gosec // a page to read
+	if err := os.WriteFile(docs, []byte(before+want.String()+after), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

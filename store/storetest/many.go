@@ -89,7 +89,7 @@ func jointAlone(k *check) {
 				k.Fatalf("%d verdicts were appended for %d parts, error %v", len(got)-1, len(j.parts), err)
 			}
 			for n, want := range j.expect(k.ticks(now)) {
-				j.of[n].want(got[n+1], want, "part %d of %d, of cost %d under %q", n+1, len(j.parts), j.parts[n].Cost, j.parts[n].Key)
+				j.of[n].wantf(got[n+1], want, "part %d of %d, of cost %d under %q", n+1, len(j.parts), j.parts[n].Cost, j.parts[n].Key)
 			}
 		}
 	})

@@ -21,7 +21,7 @@ func (m model) step(p *algorithm.Program, op algorithm.Op, now int64, got algori
 	for _, old := range m.mayBe(p, now) {
 		state, r := p.Apply(slices.Clone(old), op, now)
 		if v := r.Verdict(); v == got {
-			next.add(state)
+			next = next.with(state)
 		} else {
 			want = append(want, v)
 		}
@@ -37,9 +37,7 @@ func (m model) mayBe(p *algorithm.Program, now int64) [][]int64 {
 	if !m.fresh(p, now) {
 		return m.states
 	}
-	more := model{states: slices.Clone(m.states)}
-	more.add(nil)
-	return more.states
+	return m.with(nil).states
 }
 
 // fresh reports whether one of the states is fresh.
@@ -47,13 +45,14 @@ func (m model) fresh(p *algorithm.Program, now int64) bool {
 	return slices.ContainsFunc(m.states, func(s []int64) bool { return p.Fresh(slices.Clone(s), now) })
 }
 
-func (m *model) add(state []int64) {
+// with returns the model with one more state.
+func (m model) with(state []int64) model {
 	for _, s := range m.states {
 		if slices.Equal(s, state) {
-			return
+			return m
 		}
 	}
-	m.states = append(m.states, slices.Clone(state))
+	return model{states: append(slices.Clip(m.states), slices.Clone(state))}
 }
 
 func (m model) equal(o model) bool {

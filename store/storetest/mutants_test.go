@@ -64,7 +64,7 @@ var budgetMutants = []mutant{
 		return op
 	}}},
 	{"a peek forgets a key that is fresh when it looks", []string{"A7-peek", "T1-rewind"}, faults{apply: when(isPeek,
-		func(b *shelfBinding, name string, state []int64, op algorithm.Op, now int64) ([]int64, algorithm.Result) {
+		func(b *shelfBinding, _ string, state []int64, op algorithm.Op, now int64) ([]int64, algorithm.Result) {
 			state, r := b.program.Apply(state, op, now)
 			if b.program.Fresh(state, now) {
 				state = nil
@@ -157,7 +157,7 @@ var concurrencyMutants = []mutant{
 	{"a peek writes back what it has read", []string{"S19-peek-contended"}, faults{unlocked: isPeek}},
 	{"an operation tells another time than its own", []string{"linearizable-own-clock"}, faults{stamp: func(us int64) int64 { return us - 300_000 }}},
 	{"parts are taken without giving back", []string{"S5-joint", "S6-joint-concurrent"}, faults{
-		joint: func(s *shelfStore, parts []store.Part, now int64) (all []algorithm.Verdict) {
+		joint: func(_ *shelfStore, parts []store.Part, now int64) (all []algorithm.Verdict) {
 			for _, p := range parts {
 				b := p.Binding.(*shelfBinding)
 				all = append(all, b.apply(b.name(p.Key), algorithm.Op{Cost: p.Cost}, store.Microseconds(now)))
@@ -165,7 +165,7 @@ var concurrencyMutants = []mutant{
 			return all
 		}}},
 	{"parts are taken when the first admits", []string{"S5-joint"}, faults{
-		joint: func(s *shelfStore, parts []store.Part, now int64) (all []algorithm.Verdict) {
+		joint: func(_ *shelfStore, parts []store.Part, now int64) (all []algorithm.Verdict) {
 			for _, p := range parts {
 				b := p.Binding.(*shelfBinding)
 				v := b.apply(b.name(p.Key), algorithm.Op{Cost: p.Cost}, store.Microseconds(now))

@@ -153,7 +153,7 @@ func (c *crew) hire() error {
 		if err != nil {
 			return err
 		}
-		m := &member{cmd: exec.Command(exe, "-test.run=^$"), said: &strings.Builder{}} //nolint:noctx // dismiss ends it
+		m := &member{cmd: exec.Command(exe, "-test.run=^$"), said: &strings.Builder{}} // dismiss ends it
 		m.cmd.Env = append(os.Environ(), processVariable+"=1")
 		m.cmd.Stderr = m.said
 		in, err1 := m.cmd.StdinPipe()
@@ -171,7 +171,7 @@ func (c *crew) hire() error {
 func (c *crew) dismiss() {
 	for _, m := range c.members {
 		m.in.Close()
-		m.cmd.Wait() //nolint:errcheck // what they had to say they have said
+		m.cmd.Wait() // what they had to say they have said
 	}
 	c.members = nil
 }

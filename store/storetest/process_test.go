@@ -172,7 +172,7 @@ func TestBrokenStore(t *testing.T) {
 }
 
 func TestRunNamesTheRule(t *testing.T) {
-	cmd := exec.Command(os.Args[0], "-test.run=^TestBrokenStore$", "-test.v", "-test.short") //nolint:gosec // this binary
+	cmd := exec.Command(os.Args[0], "-test.run=^TestBrokenStore$", "-test.v", "-test.short")
 	cmd.Env = append(os.Environ(), brokenVariable+"=1")
 	text, err := cmd.CombinedOutput()
 	if !errors.As(err, new(*exec.ExitError)) {

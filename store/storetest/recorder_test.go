@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +20,7 @@ type recorder struct {
 	cleanups []func()
 }
 
-func (r *recorder) say(format string, args ...any) {
+func (r *recorder) sayf(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	fmt.Fprintf(&r.said, format+"\n", args...)
@@ -40,9 +41,9 @@ func (r *recorder) Failed() bool {
 func (r *recorder) Helper()                          {}
 func (r *recorder) Name() string                     { return "recorded" }
 func (r *recorder) Context() context.Context         { return context.Background() }
-func (r *recorder) Log(args ...any)                  { r.say("%s", fmt.Sprint(args...)) }
-func (r *recorder) Logf(format string, args ...any)  { r.say(format, args...) }
-func (r *recorder) Errorf(format string, a ...any)   { r.say(format, a...); r.fail() }
+func (r *recorder) Log(args ...any)                  { r.sayf("%s", fmt.Sprint(args...)) }
+func (r *recorder) Logf(format string, args ...any)  { r.sayf(format, args...) }
+func (r *recorder) Errorf(format string, a ...any)   { r.sayf(format, a...); r.fail() }
 func (r *recorder) Error(args ...any)                { r.Errorf("%s", fmt.Sprint(args...)) }
 func (r *recorder) Fatal(args ...any)                { r.Error(args...); runtime.Goexit() }
 func (r *recorder) Fatalf(format string, a ...any)   { r.Errorf(format, a...); runtime.Goexit() }
@@ -66,8 +67,8 @@ func holds(t *testing.T, h Harness, name string) *recorder {
 		}()
 		<-done
 		s.crew.dismiss()
-		for i := len(r.cleanups) - 1; i >= 0; i-- {
-			r.cleanups[i]()
+		for _, f := range slices.Backward(r.cleanups) {
+			f()
 		}
 		return r
 	}

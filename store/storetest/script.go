@@ -40,7 +40,7 @@ func (b *bound) script(key string) *script { return &script{bound: b, key: key} 
 func (s *script) follow(steps ...step) (got algorithm.Verdict) {
 	s.Helper()
 	for _, step := range steps {
-		now := start + int64(step.after/time.Microsecond*time.Microsecond)
+		now := start + int64(step.after.Truncate(time.Microsecond))
 		op := step.op
 		op.End = s.ticks(op.End)
 		var r algorithm.Result

@@ -217,8 +217,8 @@ func (b *bound) peek(key string, now int64) algorithm.Verdict {
 	return b.take(key, 0, now)
 }
 
-// want fails unless a verdict is as expected.
-func (b *bound) want(got, want algorithm.Verdict, format string, args ...any) {
+// wantf fails unless a verdict is as expected.
+func (b *bound) wantf(got, want algorithm.Verdict, format string, args ...any) {
 	b.Helper()
 	if got != want {
 		b.Fatalf("%v: %s: got %s, want %s", b.limit, fmt.Sprintf(format, args...), show(got), show(want))

@@ -50,7 +50,7 @@ func vectors(k *check) {
 		k.Fatalf("%v", err)
 	}
 	if name := os.Getenv(vectorsVariable); name != "" {
-		text, err := os.ReadFile(name) //nolint:gosec // who runs the test names the file
+		text, err := os.ReadFile(name)
 		if err != nil {
 			k.Fatalf("%v", err)
 		}
@@ -98,7 +98,7 @@ func (k *check) slowable(v vector, limit algorithm.Limit) bool {
 }
 
 func (k *check) slowed(limit algorithm.Limit) algorithm.Limit {
-	limit.Period *= k.tick
+	limit.Period = time.Duration(int64(limit.Period) * int64(k.tick))
 	return limit
 }
 

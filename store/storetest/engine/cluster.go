@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,6 +11,8 @@ import (
 )
 
 const masters, nodes = 3, 6
+
+var errNotReady = errors.New("not ready")
 
 // A Cluster is a Redis Cluster of six nodes: the first three are masters, each of the others is a replica of one.
 type Cluster struct{ Nodes []*Server }

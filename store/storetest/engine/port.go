@@ -17,7 +17,7 @@ func freePort() (int, error) {
 	for range 100 {
 		port := firstPort + rand.IntN(lastPort-firstPort)
 		var l net.Listener
-		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil { //nolint:noctx // it does not wait
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
 			return port, l.Close()
 		}
 	}

@@ -125,7 +125,7 @@ func (s *Server) makeCluster() error {
 // run runs a program to its end, in the server's directory and as its user.
 func (s *Server) run(in io.Reader, out io.Writer, name string, args ...string) error {
 	var said strings.Builder
-	cmd := exec.Command(name, args...) //nolint:noctx // it ends soon
+	cmd := exec.Command(name, args...) // it ends soon
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = s.dir, in, out, &said
 	if out == nil {
 		cmd.Stdout = &said

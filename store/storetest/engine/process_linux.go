@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -23,22 +24,23 @@ func confine(cmd *exec.Cmd, e engine) {
 	}
 }
 
-var forks = make(chan func())
-
-func init() {
+// forks gives work to a thread that never ends.
+var forks = sync.OnceValue(func() chan<- func() {
+	work := make(chan func())
 	go func() {
 		runtime.LockOSThread()
-		for f := range forks {
+		for f := range work {
 			f()
 		}
 	}()
-}
+	return work
+})
 
 // fork starts a process from a thread that lives as long as this process: Linux tells children of the death of the
 // thread that started them.
 func fork(cmd *exec.Cmd) error {
 	done := make(chan error)
-	forks <- func() { done <- cmd.Start() }
+	forks() <- func() { done <- cmd.Start() }
 	return <-done
 }
 
@@ -48,7 +50,7 @@ type engineUser struct{ uid, gid int }
 // unprivileged returns the user of this name if we are root, as whom some engines don't run, and else nil.
 func unprivileged(name string) (*engineUser, error) {
 	if os.Getuid() != 0 {
-		return nil, nil
+		return nil, nil //nolint:nilnil // nobody in particular
 	}
 	u, err := user.Lookup(name)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // engineUser is who an engine runs as. Elsewhere than on Linux that is the user of the test.
 type engineUser struct{}
 
-func unprivileged(string) (*engineUser, error) { return nil, nil }
+func unprivileged(string) (*engineUser, error) { return nil, nil } //nolint:nilnil // nobody in particular
 
 func (*engineUser) own(string) error { return nil }
 

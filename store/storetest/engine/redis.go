@@ -97,7 +97,7 @@ func (s *Server) ask(args ...string) (string, error) {
 }
 
 func dial(s *Server) (net.Conn, error) {
-	conn, err := net.DialTimeout("tcp", s.Addr(), time.Second) //nolint:noctx // it has a timeout
+	conn, err := net.DialTimeout("tcp", s.Addr(), time.Second)
 	if err != nil {
 		return nil, err
 	}

@@ -122,7 +122,7 @@ func (s *Server) start() error {
 		return err
 	}
 	defer out.Close()
-	cmd := exec.Command(s.exe, s.engine.args(s)...) //nolint:noctx // it ends with the test
+	cmd := exec.Command(s.exe, s.engine.args(s)...) // it ends with the test
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, out, out
 	confine(cmd, s.engine)
 	if err := fork(cmd); err != nil {

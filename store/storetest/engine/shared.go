@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"errors"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -31,8 +31,8 @@ func Shared(start func(t testing.TB) *Server) func(t testing.TB) *Server {
 func Close() {
 	serial.Lock()
 	defer serial.Unlock()
-	for i := len(atClose) - 1; i >= 0; i-- {
-		atClose[i]()
+	for _, f := range slices.Backward(atClose) {
+		f()
 	}
 	atClose = nil
 }
@@ -50,5 +50,3 @@ func (l *lasting) Cleanup(f func()) {
 	defer serial.Unlock()
 	atClose = append(atClose, f)
 }
-
-var errNotReady = errors.New("not ready")
