@@ -186,6 +186,24 @@ func TestServersInAChain(t *testing.T) {
 	}
 }
 
+func TestServeOverManyRedisServers(t *testing.T) {
+	for kind, url := range map[string]func() string{
+		"cluster":  func() string { return engine.RedisCluster(t).URL() },
+		"sentinel": func() string { return engine.RedisSentinel(t).URL() },
+	} {
+		d := startDaemon(t, withTimeout("redis", url()))
+		var commands, want []string
+		for i := range 50 { // keys of many slots
+			commands = append(commands, fmt.Sprintf("WEIR.TAKE k%d 2/1h", i), fmt.Sprintf("CL.THROTTLE k%d 1 1 3600", i))
+			want = append(want, "[1 2 1]", "[0 2 1]")
+		}
+		commands, want = append(commands, "WEIR.TAKEALL k1 2/1h AND k2 2/1h AND k1 1/1h"), append(want, "[[1 2 0] [1 2 0] [1 2 0] [1 1 0]]")
+		if got := verdict(strings.Join(d.ask(t, commands...), "\n")); got != strings.Join(want, "\n") {
+			t.Errorf("over a %s: %s", kind, got)
+		}
+	}
+}
+
 func TestStoresRefused(t *testing.T) {
 	for args, want := range map[string][]string{
 		"--store redis://user:secret@127.0.0.1:1":                       {"--store redis://127.0.0.1:1: ", "nothing listens at 127.0.0.1:1"},
