@@ -26,53 +26,81 @@ type Joiner interface {
 	TakeAll(ctx context.Context, parts []Part, now int64, verdicts []algorithm.Verdict) ([]algorithm.Verdict, error)
 }
 
-// TakeInTurn does what a Joiner does with the means of any binding: it takes from one part after the other, and when one denies
-// it gives back what those before it were charged. Until then others see those charged, and may be denied although
-// in the end nobody passes; never does anyone pass who should not. That is rarer when all callers have one order of parts.
+// TakeInTurn does what a Joiner does with the means of any binding. It looks whether all parts would pass, then takes from
+// one after the other, and when one denies all the same, because somebody came between, gives back what those before it were charged.
+// Until then others see those charged, and may be denied although in the end nobody passes; never does anyone
+// pass who should not. That is rarer when all callers have one order of parts.
 // What can't be given back, because the store fails, stays charged; the error then says so.
 func TakeInTurn(ctx context.Context, parts []Part, now int64, verdicts []algorithm.Verdict) ([]algorithm.Verdict, error) {
 	first := len(verdicts)
+	if len(parts) > 1 { // a request that is denied should leave no trace, such as a window that it began
+		looked, pass, err := lookAll(ctx, parts, now, verdicts)
+		if err != nil || !pass {
+			return looked, err
+		}
+	}
 	taken := make([]Taken, 0, len(parts))
-	var err error
-	for i := 0; i < len(parts) && err == nil; i++ {
-		var t Taken
-		if t, err = parts[i].Take(ctx, now); err == nil {
-			taken, verdicts = append(taken, t), append(verdicts, t.Verdict)
-			if t.Verdict.Granted < 0 {
-				break
-			}
-		}
-	}
-	if denied := len(taken) > 0 && taken[len(taken)-1].Verdict.Granted < 0; err == nil && !denied {
-		return verdicts, nil
-	}
-	for i, t := range taken {
-		if t.Verdict.Granted >= 0 {
-			v, e := t.GiveBack(ctx, now)
-			verdicts[first+i], err = v, errors.Join(err, e)
-		}
-	}
-	for _, p := range parts[len(taken):] {
+	for _, p := range parts {
+		t, err := p.Take(ctx, now)
 		if err != nil {
-			return verdicts[:first], err
+			_, e := giveBackAll(ctx, taken, now, nil)
+			return verdicts[:first], errors.Join(err, e)
 		}
-		var v algorithm.Verdict
-		v, err = p.look(ctx, now)
-		verdicts = append(verdicts, v)
+		if t.Verdict.Granted < 0 {
+			return undo(ctx, parts, append(taken, t), now, verdicts)
+		}
+		taken = append(taken, t)
 	}
+	for _, t := range taken {
+		verdicts = append(verdicts, t.Verdict)
+	}
+	return verdicts, nil
+}
+
+// undo gives back what was taken before the last, which was denied, and returns what then stands for all parts.
+func undo(ctx context.Context, parts []Part, taken []Taken, now int64, verdicts []algorithm.Verdict) ([]algorithm.Verdict, error) {
+	first, last := len(verdicts), len(taken)-1
+	verdicts, err := giveBackAll(ctx, taken[:last], now, verdicts)
+	if err != nil {
+		return verdicts[:first], err
+	}
+	verdicts, _, err = lookAll(ctx, parts[len(taken):], now, append(verdicts, taken[last].Verdict))
 	if err != nil {
 		return verdicts[:first], err
 	}
 	return verdicts, nil
 }
 
-// look returns the verdict on a part of a request that was denied for another.
+// giveBackAll goes on when one fails.
+func giveBackAll(ctx context.Context, taken []Taken, now int64, verdicts []algorithm.Verdict) (_ []algorithm.Verdict, err error) {
+	for _, t := range taken {
+		v, e := t.GiveBack(ctx, now)
+		verdicts, err = append(verdicts, v), errors.Join(err, e)
+	}
+	return verdicts, err
+}
+
+// lookAll appends what stands for each part, and reports whether all would pass.
+func lookAll(ctx context.Context, parts []Part, now int64, verdicts []algorithm.Verdict) (_ []algorithm.Verdict, pass bool, err error) {
+	first := len(verdicts)
+	pass = true
+	for _, p := range parts {
+		v, err := p.look(ctx, now)
+		if err != nil {
+			return verdicts[:first], false, err
+		}
+		verdicts, pass = append(verdicts, v), pass && v.Granted >= 0
+	}
+	return verdicts, pass, nil
+}
+
+// look returns the verdict on a part that is not to be charged: a peek's if it would pass, else its denial.
 func (p Part) look(ctx context.Context, now int64) (algorithm.Verdict, error) {
 	v, err := p.Binding.Do(ctx, p.Key, algorithm.Op{}, now)
 	if err != nil || v.Remaining >= p.Cost {
 		return v, err
 	}
-	t, err := p.Take(ctx, now) // it will be denied, and say when to come back
+	t, err := p.Take(ctx, now) // it is denied, and says when to come back; else somebody made room just now
 	if err != nil || t.Verdict.Granted < 0 {
 		return t.Verdict, err
 	}

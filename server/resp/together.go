@@ -25,35 +25,7 @@ func (s *Server) taker() taker {
 	if joiner, ok := s.options.Limiters.Joiner(); ok {
 		return joiner.TakeAll
 	}
-	return takeAfterLook
-}
-
-// takeAfterLook takes in turn if a look says that all would pass. So a request that is denied leaves no
-// trace, and is not seen by others, unless they come between the look and the take.
-func takeAfterLook(ctx context.Context, parts []store.Part, now int64, verdicts []algorithm.Verdict) ([]algorithm.Verdict, error) {
-	first, pass := len(verdicts), true
-	for _, p := range parts {
-		v, err := p.Binding.Do(ctx, p.Key, algorithm.Op{}, now)
-		if err != nil {
-			return verdicts[:first], err
-		}
-		verdicts, pass = append(verdicts, v), pass && v.Remaining >= p.Cost
-	}
-	if pass {
-		return store.TakeInTurn(ctx, parts, now, verdicts[:first])
-	}
-	for i, p := range parts {
-		if v := &verdicts[first+i]; v.Remaining < p.Cost {
-			taken, err := p.Take(ctx, now) // it is denied, and says when to come back
-			if *v = taken.Verdict; err == nil && v.Granted >= 0 {
-				*v, err = taken.GiveBack(ctx, now)
-			}
-			if err != nil {
-				return verdicts[:first], err
-			}
-		}
-	}
-	return verdicts, nil
+	return store.TakeInTurn
 }
 
 type part struct {
