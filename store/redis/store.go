@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -48,7 +48,7 @@ type Store struct {
 // It speaks to no server; see Check.
 func New(client rueidis.Client, o Options) (*Store, error) {
 	if client == nil {
-		return nil, fmt.Errorf("redis: client is nil; accepted: one of rueidis.NewClient")
+		return nil, errors.New("redis: client is nil; accepted: one of rueidis.NewClient")
 	}
 	if err := store.CheckPrefix(o.Prefix); err != nil {
 		return nil, err
@@ -153,5 +153,4 @@ var (
 	_ store.Stamper    = (*binding)(nil)
 	_ store.Inspector  = (*binding)(nil)
 	_ store.Batcher    = (*binding)(nil)
-	_                  = algorithm.Never
 )
