@@ -11,8 +11,8 @@ import (
 )
 
 // TakeAll implements [store.Joiner]. On a single server, and where all keys are in one slot of a cluster, as all limits of one key
-// are, it is one call of the script. The slots of a cluster are otherwise taken from in their order, and what
-// was taken is given back when one denies: see docs/redis.md.
+// are, it is one call of the script. The slots of a cluster are otherwise looked at, then taken from in their order, and what
+// was taken is given back when one denies all the same: see docs/redis.md.
 func (s *Store) TakeAll(ctx context.Context, parts []store.Part, now int64, verdicts []algorithm.Verdict) ([]algorithm.Verdict, error) {
 	given, err := s.given(now)
 	if err != nil || len(parts) == 0 {
@@ -90,25 +90,40 @@ const (
 	each = "e"
 )
 
+// take takes from the groups one after another. If there are several it looks at all before, so that a request that is denied leaves no
+// trace, such as a window that it began, unless somebody came between.
 func (t *taking) take(ctx context.Context, groups [][]member, hopeless bool) error {
-	mode := all
-	if hopeless {
-		mode = none
+	if hopeless || len(groups) > 1 {
+		if denied, err := t.look(ctx, groups); denied || err != nil {
+			return err
+		}
 	}
 	for i, group := range groups {
-		denied, err := t.ask(ctx, group, mode)
+		denied, err := t.ask(ctx, group, all)
 		if err != nil {
 			return errors.Join(err, t.giveBack(ctx))
 		}
-		if !denied || mode == none {
-			continue
-		}
-		if err := t.giveBack(ctx); err != nil {
+		if denied {
+			err := t.giveBack(ctx)
+			if err == nil {
+				_, err = t.look(ctx, groups[i+1:])
+			}
 			return err
 		}
-		return t.take(ctx, groups[i+1:], true)
 	}
 	return nil
+}
+
+// look asks what stands in the groups, and reports whether any of them would deny.
+func (t *taking) look(ctx context.Context, groups [][]member) (denied bool, err error) {
+	for _, group := range groups {
+		d, err := t.ask(ctx, group, none)
+		if err != nil {
+			return false, err
+		}
+		denied = denied || d
+	}
+	return denied, nil
 }
 
 // ask takes from a group, or looks at it, and reports whether it denies.
