@@ -61,6 +61,9 @@ func TestOneKeyWorkloadsAdmitAllOrNothingAtEveryPeer(t *testing.T) {
 				continue
 			}
 			got, err := w.Run(p, time.Millisecond)
+			for d := 2 * time.Millisecond; err == nil && got.Requests == 0 && d < time.Minute; d *= 2 { // on a starved machine
+				got, err = w.Run(p, d)
+			}
 			if err != nil {
 				t.Fatalf("%s, %s: %v", p.Name, w.Name, err)
 			}
