@@ -20,3 +20,15 @@ func ExampleProgram_Interval() {
 	// 2285714286 16000 true
 	// 0 0 false
 }
+
+func ExampleProgram_Check() {
+	program, err := algorithm.Compile(algorithm.MustParseLimit("fixed-window 10/1h"), time.Microsecond)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(program.Check([]int64{498713, 3}))
+	fmt.Println(program.Check([]int64{498713}))
+	// Output:
+	// <nil>
+	// weir: the state [498713] is none that fixed-window 10/1h makes; it stays until it is reset
+}

@@ -26,6 +26,8 @@ type machine interface {
 	refund(state []int64, cost, now int64) []int64
 	// heal repairs a state that is further ahead of now than the limit can have brought it, to full debt.
 	heal(state []int64, now int64) bool
+	// valid reports whether a state that is not empty is of a form that the machine makes, with times up to farthest from 0.
+	valid(state []int64, farthest int64) bool
 }
 
 // Compile checks the limit and prepares it for a clock that counts in ticks: time.Nanosecond or
