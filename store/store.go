@@ -118,6 +118,9 @@ type Counts struct {
 // ErrClientTime is the error for an operation that says its own time to a store that decides by its engine's clock.
 var ErrClientTime = errors.New("weir: the store decides by its own clock; accepted: a time of the caller's only where the store is told to trust it (TrustClientTime)")
 
+// ErrNothingDone is in errors of operations that certainly took no effect. Of others it is unknown.
+var ErrNothingDone = errors.New("nothing was changed")
+
 // ErrTime is the error for a time that is too far from 1970 to be kept in nanoseconds, or in the thirds and quarters of one
 // in which some limits count.
 var ErrTime = errors.New("weir: time is out of reach: every limit reaches from 1947 to 2074, most from 1866")

@@ -44,7 +44,7 @@ func TakeInTurn(ctx context.Context, parts []Part, now int64, verdicts []algorit
 		t, err := p.Take(ctx, now)
 		if err != nil {
 			_, e := giveBackAll(ctx, taken, now, nil)
-			return verdicts[:first], errors.Join(err, e)
+			return verdicts[:first], halfway(len(taken), errors.Join(err, e))
 		}
 		if t.Verdict.Granted < 0 {
 			return undo(ctx, parts, append(taken, t), now, verdicts)
@@ -61,15 +61,39 @@ func TakeInTurn(ctx context.Context, parts []Part, now int64, verdicts []algorit
 func undo(ctx context.Context, parts []Part, taken []Taken, now int64, verdicts []algorithm.Verdict) ([]algorithm.Verdict, error) {
 	first, last := len(verdicts), len(taken)-1
 	verdicts, err := giveBackAll(ctx, taken[:last], now, verdicts)
-	if err != nil {
-		return verdicts[:first], err
+	if err == nil {
+		verdicts, _, err = lookAll(ctx, parts[len(taken):], now, append(verdicts, taken[last].Verdict))
 	}
-	verdicts, _, err = lookAll(ctx, parts[len(taken):], now, append(verdicts, taken[last].Verdict))
 	if err != nil {
-		return verdicts[:first], err
+		return verdicts[:first], halfway(last, err)
 	}
 	return verdicts, nil
 }
+
+// halfway is the error of a request of which some parts were charged.
+func halfway(charged int, err error) error {
+	if charged == 0 {
+		return err
+	}
+	return &halfwayError{charged, err}
+}
+
+type halfwayError struct {
+	charged int
+	err     error
+}
+
+func (e *halfwayError) Error() string {
+	return fmt.Sprintf("weir: when another limit failed, the first %d had been charged; they were given it back as far as that can be done: %v",
+		e.charged, e.err)
+}
+
+// Is and As find what is in the error of the part that failed, but not that nothing was done: that is true of the part alone.
+func (e *halfwayError) Is(target error) bool {
+	return target != ErrNothingDone && errors.Is(e.err, target) //nolint:errorlint // this very one
+}
+
+func (e *halfwayError) As(target any) bool { return errors.As(e.err, target) }
 
 // giveBackAll goes on when one fails.
 func giveBackAll(ctx context.Context, taken []Taken, now int64, verdicts []algorithm.Verdict) (_ []algorithm.Verdict, err error) {

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -19,7 +20,7 @@ type broken struct {
 	kinds []algorithm.Kind
 }
 
-var errBroken = errors.New("the engine is away")
+var errBroken = fmt.Errorf("the engine is away; %w", store.ErrNothingDone)
 
 func (b broken) Do(ctx context.Context, key string, op algorithm.Op, now int64) (algorithm.Verdict, error) {
 	for _, k := range b.kinds {
@@ -57,6 +58,9 @@ func TestTakeInTurnGivesBackWhenAPartFails(t *testing.T) {
 	verdicts, err := store.TakeInTurn(context.Background(), []store.Part{first, second}, 0, had)
 	if !errors.Is(err, errBroken) || len(verdicts) != 1 {
 		t.Errorf("verdicts %+v, error %v; want the verdict that was there, and the engine's error", verdicts, err)
+	}
+	if errors.Is(err, store.ErrNothingDone) {
+		t.Errorf("error %v says that nothing was done; a part was charged for a while", err)
 	}
 	if left := remaining(t, first); left != 10 {
 		t.Errorf("%d remain in the part before the one that failed, want 10", left)

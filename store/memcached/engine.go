@@ -48,7 +48,7 @@ func (e *engine) Load(ctx context.Context, name string) (swap.Cell, error) {
 	})
 	cell := swap.Cell{Token: item, Now: e.now().UnixMicro()}
 	if err == nil && item != nil {
-		cell.State, err = parseState(item.Value)
+		cell.State, cell.Foreign = parseState(item.Value)
 	}
 	return cell, err
 }
@@ -68,6 +68,9 @@ func (e *engine) Swap(ctx context.Context, name string, old swap.Cell, state []i
 		// It changed, or is there, or is there no more.
 		if swapped = err == nil; errors.Is(err, memcache.ErrCASConflict) || errors.Is(err, memcache.ErrNotStored) || errors.Is(err, memcache.ErrCacheMiss) {
 			err = nil
+		}
+		if errors.Is(err, memcache.ErrServerError) { // it has refused: there is no room
+			err = fmt.Errorf("%w; %w", err, swap.ErrNothingDone)
 		}
 		return err
 	})

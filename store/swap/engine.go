@@ -28,6 +28,9 @@ type Cell struct {
 	State []int64 // empty if there is none
 	Token any     // the engine's own, for Swap
 	Now   int64   // the engine's time when the state was read, in microseconds since the Unix epoch
+
+	// Foreign is why what is kept is no state, if it is none. State is then empty; only a Reset swaps it, for an empty state.
+	Foreign error
 }
 
 // A Decider is an Engine that can carry out some operations in one step of its own.

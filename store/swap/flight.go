@@ -39,7 +39,11 @@ func (f *flight) run() {
 		err = f.swap(ctx)
 	}
 	for _, c := range f.calls {
-		c.answer(err)
+		if err == nil {
+			c.answer(c.refused)
+		} else {
+			c.answer(err)
+		}
 	}
 }
 
@@ -61,10 +65,7 @@ func (f *flight) decide(ctx context.Context) (done bool, err error) {
 		return false, nil
 	}
 	c.verdict, c.at, done, err = f.store.decider.Decide(ctx, f.name, c.program, c.op, c.now)
-	if err != nil {
-		err = fmt.Errorf("%w; %w", err, errUnknown)
-	}
-	return done, err
+	return done, unknown(err)
 }
 
 // swap loads the state, applies the calls, and swaps the new state in, again and again until nobody came between.
@@ -90,13 +91,13 @@ func (f *flight) try(ctx context.Context) (swapped bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("%w; %w", err, ErrNothingDone)
 	}
-	state, earliest, healed := f.apply(slices.Clone(cell.State), cell.Now)
-	if slices.Equal(state, cell.State) {
+	state, earliest, changed, healed := f.apply(cell)
+	if !changed {
 		return true, nil
 	}
 	swapped, err = f.store.engine.Swap(ctx, f.name, cell, state, f.life(state, earliest))
 	if err != nil {
-		return false, fmt.Errorf("%w; %w", err, errUnknown)
+		return false, unknown(err)
 	}
 	if swapped && healed {
 		f.store.healed.Add(1)
@@ -104,18 +105,31 @@ func (f *flight) try(ctx context.Context) (swapped bool, err error) {
 	return swapped, nil
 }
 
-// apply carries out the calls in their order. It may change the state in place, and returns the new one, and the earliest
-// time of a call.
-func (f *flight) apply(state []int64, clock int64) (_ []int64, earliest int64, healed bool) {
-	healed = f.store.heals() && f.calls[0].program.Heal(state, clock)
+// apply carries out the calls in their order, and returns the new state, the earliest time of a call, whether the state is to be
+// swapped in, and whether it was healed. What is kept but is no state refuses all calls up to a reset.
+func (f *flight) apply(cell Cell) (state []int64, earliest int64, changed, healed bool) {
+	program := f.calls[0].program
+	foreign := cell.Foreign
+	if state = slices.Clone(cell.State); foreign == nil {
+		foreign = program.Check(state)
+	}
+	healed = foreign == nil && f.store.heals() && program.Heal(state, cell.Now)
+	writes := false
 	for i, c := range f.calls {
-		c.at = c.now
-		if c.now == store.OwnClock {
-			c.at = clock
+		if c.at = c.now; c.now == store.OwnClock {
+			c.at = cell.Now
 		}
 		if i == 0 || c.at < earliest {
 			earliest = c.at
 		}
+		if c.refused = nil; foreign != nil && c.op.Kind != algorithm.Reset {
+			c.refused = fmt.Errorf("%w; %w", foreign, ErrNothingDone)
+			continue
+		}
+		if foreign != nil {
+			state, foreign, writes, changed = nil, nil, true, true
+		}
+		writes = writes || !c.look && (c.op.Cost > 0 || c.op.Kind == algorithm.Reset)
 		var r algorithm.Result
 		state, r = c.program.Apply(state, c.op, c.at)
 		c.verdict = r.Verdict()
@@ -123,7 +137,8 @@ func (f *flight) apply(state []int64, clock int64) (_ []int64, earliest int64, h
 			c.state = slices.Clone(state)
 		}
 	}
-	return state, earliest, healed
+	changed = changed || writes && !slices.Equal(state, cell.State) // those that only look see it healed, and leave it
+	return state, earliest, changed, healed
 }
 
 // life returns how long the engine must keep a state from now on.

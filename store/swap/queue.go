@@ -23,6 +23,7 @@ type call struct {
 	at      int64   // microseconds
 	state   []int64 // for a call that looks
 	err     error
+	refused error // why this call can't be carried out, where those beside it can
 
 	place *list.Element // in the line; nil when it is on its way, or answered
 }

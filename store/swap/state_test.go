@@ -231,3 +231,49 @@ func TestDecider(t *testing.T) {
 		t.Errorf("error %v: want one that leaves open what happened", err)
 	}
 }
+
+// What others have written under a name is no state: it is an error for who asks, and for nobody else, until a reset.
+func TestForeignStates(t *testing.T) {
+	for text, state := range map[string][]int64{
+		"fixed-window 10/1h": {1}, "refill-bucket 10/1h": {1}, "7/1h": {start, -1}, "sliding-buckets 10/1h": {1, 2, 3},
+		"exponential 10/1h": {start, 0x7ff0000000000000}, "hybrid 10/1h": {5, 5, 5}, "sliding-log 10/1h": {1, 2, 3}, "10/1h": {1, 2},
+	} {
+		engine, _ := stopped()
+		b := bind(t, swap.New(engine, swap.Options{SharedClock: true}), text)
+		do(t, b, algorithm.Op{Cost: 1}, store.OwnClock)
+		for name := range engine.cells {
+			engine.cells[name] = state
+		}
+		for _, op := range []algorithm.Op{{}, {Cost: 1}, {Kind: algorithm.TakeUpTo, Cost: 1}, {Kind: algorithm.Refund, Cost: 1}, {Kind: algorithm.Cancel, Cost: 1}} {
+			if v, err := b.Do(context.Background(), "k", op, store.OwnClock); !errors.Is(err, swap.ErrNothingDone) {
+				t.Errorf("%s, state %v: %+v, %v; want an error that says that nothing was done", text, state, v, err)
+			}
+		}
+		do(t, b, algorithm.Op{Kind: algorithm.Reset}, store.OwnClock)
+		if v := do(t, b, algorithm.Op{Cost: 1}, store.OwnClock); v.Remaining != 9 && v.Remaining != 6 {
+			t.Errorf("%s: after the reset %+v", text, v)
+		}
+	}
+}
+
+// A peek and a look see a state that is too far ahead healed, and leave it.
+func TestPeekHealsItsViewOnly(t *testing.T) {
+	engine, _ := stopped()
+	b := bind(t, swap.New(engine, swap.Options{SharedClock: true}), "10/1m")
+	do(t, b, algorithm.Op{Cost: 1}, store.OwnClock)
+	engine.cells[name] = []int64{start + 3600e6}
+	swaps := engine.swaps
+	if v := do(t, b, algorithm.Op{}, store.OwnClock); v.Reset != time.Minute {
+		t.Errorf("a peek at a state that is an hour ahead: %+v; want full debt, a minute", v)
+	}
+	if state, _, err := b.(store.Inspector).Inspect(context.Background(), "k", store.OwnClock); err != nil || state[0] != start+60e6 {
+		t.Errorf("a look: %v, %v", state, err)
+	}
+	if engine.swaps != swaps || engine.cells[name][0] != start+3600e6 {
+		t.Errorf("%d swaps by those that only look; the state is %v", engine.swaps-swaps, engine.cells[name])
+	}
+	do(t, b, algorithm.Op{Cost: 1}, store.OwnClock) // denied
+	if engine.cells[name][0] != start+60e6 {
+		t.Errorf("after a take the state is %v, want it healed", engine.cells[name])
+	}
+}
