@@ -61,7 +61,16 @@ func Open(ctx context.Context, url string, o Options) (Store, error) {
 	if !ok {
 		return nil, fmt.Errorf("weir: store is %s; accepted: %s", Shown(url), Accepted())
 	}
+	if _, rest, _ := strings.Cut(url, "://"); unclear(rest) {
+		return nil, fmt.Errorf("weir: store is %s with an @ that may be part of a password; "+
+			"accepted: one @, after the password, and %%40, %%2F, %%3F and %%23 for @, /, ? and # elsewhere", Shown(url))
+	}
 	return schemes[scheme](ctx, url, o)
+}
+
+// unclear reports whether it is not clear where a password ends: at the one @, before the path and the parameters.
+func unclear(rest string) bool {
+	return strings.LastIndexByte(rest, '@') != -1 && strings.IndexAny(rest, "@/?#") != strings.LastIndexByte(rest, '@')
 }
 
 func openRedis(ctx context.Context, url string, o Options) (Store, error) {
@@ -103,13 +112,10 @@ func Shown(url string) string {
 
 // place is the part of a URL that says where. It says nothing where a password may not have ended.
 func place(rest string) string {
-	where, parameters, _ := strings.Cut(rest, "?")
-	if i := strings.LastIndexByte(where, '@'); i >= 0 {
-		return where[i+1:]
-	}
-	if strings.Contains(parameters, "@") {
+	if unclear(rest) {
 		return "..."
 	}
+	where, _, _ := strings.Cut(rest[strings.IndexByte(rest, '@')+1:], "?")
 	return where
 }
 

@@ -11,7 +11,10 @@ func TestShownHidesWhatMayBeSecret(t *testing.T) {
 	for url, want := range map[string]string{
 		"redis://host:1/2":                           "redis://host:1/2",
 		"redis://u:secret@host/2?timeout=1s":         "redis://host/2",
-		"redis://u:sec@secret@host":                  "redis://host",
+		"redis://u:sec@secret@host":                  "redis://...",
+		"redis://u:secret/secret@host:1/0":           "redis://...",
+		"redis://u:secret#@host":                     "redis://...",
+		"redis://:secret@host/0":                     "redis://host/0",
 		"redis://u:secret?secret@host":               "redis://...",
 		"redis://host?sentinel_password=p@secret":    "redis://...",
 		"redis+cluster://:secret@a:1,b:2":            "redis+cluster://a:1,b:2",
@@ -41,6 +44,17 @@ func TestPasswordsInTheClear(t *testing.T) {
 	} {
 		if got := engines.InTheClear(url); got != want {
 			t.Errorf("%s: %v, want %v", url, got, want)
+		}
+	}
+}
+
+func TestPasswordsThatAreNotEncodedAreRefusedUnseen(t *testing.T) {
+	for _, url := range []string{
+		"redis://u:secret/secret@127.0.0.1:1", "redis://:secret?secret@127.0.0.1:1", "rediss://u:a@secret@127.0.0.1:1",
+		"postgres://u:x@secret@127.0.0.1:1/db", "memcached://u:12?secret=x@127.0.0.1", "weir://:secret#@127.0.0.1:1",
+	} {
+		if _, err := engines.Open(t.Context(), url, engines.Options{}); err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "%40") {
+			t.Errorf("Open(%q): %v", url, err)
 		}
 	}
 }
