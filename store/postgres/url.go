@@ -19,6 +19,9 @@ func parse(text string, o Options) (*pgxpool.Config, Options, error) {
 	if !strings.HasPrefix(text, "postgres://") && !strings.HasPrefix(text, "postgresql://") {
 		return nil, o, errors.New("postgres: URL does not begin with postgres:// or postgresql://; accepted: postgres://user:password@host:5432/database")
 	}
+	if isCut(text) {
+		return nil, o, errCut
+	}
 	base, query, _ := strings.Cut(text, "?")
 	var theirs []string
 	seen := map[string]bool{}
@@ -48,6 +51,20 @@ func parse(text string, o Options) (*pgxpool.Config, Options, error) {
 		return nil, o, unreadable(base, err)
 	}
 	return config, o, nil
+}
+
+// errCut is all that can be said of a URL whose password ends where it should not: any other word of it may be of the password.
+var errCut = errors.New("postgres: URL has an @ that is not the one before the host; " +
+	"accepted: a password that is percent-encoded (@ is %40, / is %2F, ? is %3F, # is %23), and so are names and parameters")
+
+// isCut reports whether a URL has more than one @, or has it after what ends the host.
+func isCut(text string) bool {
+	_, rest, _ := strings.Cut(text, "://")
+	host, after := rest, ""
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		host, after = rest[:i], rest[i:]
+	}
+	return strings.Count(host, "@") > 1 || strings.Contains(after, "@")
 }
 
 func (o *Options) set(name, value string) (err error) {
