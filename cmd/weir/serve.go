@@ -21,7 +21,7 @@ import (
 type serveCommand struct {
 	RESP            string        `name:"resp" default:"${resp}" placeholder:"ADDRESS" help:"Where to serve the Redis protocol: host:port, a port of 127.0.0.1, or off. Default: ${default}."`
 	HTTP            string        `name:"http" default:"${http}" placeholder:"ADDRESS" help:"Where to serve HTTP: host:port, a port of 127.0.0.1, or off. Default: ${default}."`
-	Store           string        `default:"memory" env:"WEIR_STORE" placeholder:"URL" help:"Where to keep the state: ${store}. Default: ${default}. A password is better in the environment ($$WEIR_STORE) than in the list of processes."`
+	Store           string        `default:"memory" env:"WEIR_STORE" placeholder:"URL" help:"Where to keep the state: ${store}. Default: ${default}. A password is better in the environment than in the list of processes."`
 	TrustClientTime bool          `help:"Let requests say their own time. Whoever sets the time can pass any limit."`
 	MaxKeys         *int          `placeholder:"N" help:"How many keys to hold in memory at most. Default: ${max_keys}."`
 	Overflow        *string       `placeholder:"deny|share" help:"What new keys get while the memory is full of live ones: a denial (deny), or one budget for all of them (share). Default: deny."`
