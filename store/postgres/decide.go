@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
 )
@@ -22,11 +24,11 @@ func (e *engine) Decide(ctx context.Context, name string, p *algorithm.Program, 
 	if isLost(err) {
 		return v, 0, false, nil
 	}
-	return v, at, done, err
+	return v, at, done, undone(err)
 }
 
 func (e *engine) forget(ctx context.Context, name string, p *algorithm.Program, op algorithm.Op, now int64) (v algorithm.Verdict, at int64, err error) {
-	err = e.try(ctx, func() error { return e.pool.QueryRow(ctx, e.reset, name, given(now)).Scan(&at) })
+	err = e.try(ctx, func(conn *pgxpool.Conn) error { return conn.QueryRow(ctx, e.reset, name, given(now)).Scan(&at) })
 	_, r := p.Apply(nil, op, at)
 	return r.Verdict(), at, err
 }
@@ -38,8 +40,8 @@ func (e *engine) take(ctx context.Context, name string, p *algorithm.Program, op
 	}
 	var after, found []int64
 	args := append([]any{name, given(now)}, t.args...)
-	err = e.try(ctx, func() error {
-		return e.pool.QueryRow(ctx, e.takes[t.steps], args...).Scan(&at, &after, &found)
+	err = e.try(ctx, func(conn *pgxpool.Conn) error {
+		return conn.QueryRow(ctx, e.takes[t.steps], args...).Scan(&at, &after, &found)
 	})
 	if err != nil {
 		return v, 0, false, err

@@ -59,8 +59,8 @@ func expires(life string) string {
 
 // Load implements [swap.Engine]. The clock is read after the state was: whatever is in the state was written before.
 func (e *engine) Load(ctx context.Context, name string) (cell swap.Cell, err error) {
-	err = e.try(ctx, func() error {
-		return e.pool.QueryRow(ctx, e.load, name).Scan(&cell.Now, &cell.State)
+	err = e.try(ctx, func(conn *pgxpool.Conn) error {
+		return conn.QueryRow(ctx, e.load, name).Scan(&cell.Now, &cell.State)
 	})
 	return cell, err
 }
@@ -74,15 +74,15 @@ func (e *engine) Swap(ctx context.Context, name string, old swap.Cell, state []i
 	case len(old.State) == 0:
 		statement, args = e.insert, args[:3]
 	}
-	err = e.try(ctx, func() error {
-		tag, err := e.pool.Exec(ctx, statement, args...)
+	err = e.try(ctx, func(conn *pgxpool.Conn) error {
+		tag, err := conn.Exec(ctx, statement, args...)
 		swapped = tag.RowsAffected() > 0
 		return err
 	})
 	if isLost(err) {
 		return false, nil
 	}
-	return swapped, err
+	return swapped, undone(err)
 }
 
 // microseconds rounds up.

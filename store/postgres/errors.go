@@ -4,8 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/weirlimit/weir/store/swap"
 )
 
 // Conditions of PostgreSQL, by their SQLSTATE.
@@ -15,6 +20,9 @@ const (
 	insufficientRight    = "42501"
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
+	completionUnknown    = "40003"
+	connectionException  = "08" // a class
+	intervention         = "57" // a class: somebody has stopped the statement, or the server
 )
 
 func condition(err error) string {
@@ -33,19 +41,66 @@ func isLost(err error) bool {
 
 // try runs a statement. It does so twice if the connection had ended before the statement went out, or
 // the table had to be made first.
-func (e *engine) try(ctx context.Context, statement func() error) error {
-	err := statement()
+func (e *engine) try(ctx context.Context, statement func(*pgxpool.Conn) error) error {
+	err := e.send(ctx, statement)
 	switch {
 	case err == nil:
 		return nil
 	case condition(err) == undefinedTable:
 		if err = e.ensure(ctx); err == nil {
-			err = statement()
+			err = e.send(ctx, statement)
+		} else {
+			err = unsent{err}
 		}
 	case pgconn.SafeToRetry(err) && ctx.Err() == nil:
-		err = statement()
+		err = e.send(ctx, statement)
 	}
 	return e.explain(err)
+}
+
+// send waits for a connection, and runs a statement on it. The wait ends a little before the time that the operation has, so
+// that its caller is still there to be told that nothing was changed.
+func (e *engine) send(ctx context.Context, statement func(*pgxpool.Conn) error) error {
+	waiting, cancel := ctx, context.CancelFunc(func() {})
+	if end, ok := ctx.Deadline(); ok {
+		left := time.Until(end)
+		waiting, cancel = context.WithTimeout(ctx, left-left/8)
+	}
+	conn, err := e.pool.Acquire(waiting)
+	cancel()
+	if err != nil {
+		return unsent{fmt.Errorf("no connection: %w", err)}
+	}
+	defer conn.Release()
+	return statement(conn)
+}
+
+// unsent is an error from before a statement went out.
+type unsent struct{ error }
+
+func (u unsent) Unwrap() error { return u.error }
+
+// undone adds to an error that nothing was changed, if that is certain.
+func undone(err error) error {
+	var said *hint
+	switch {
+	case err == nil || !changedNothing(err):
+		return err
+	case errors.As(err, &said): // it ends with statements, which nothing may follow
+		return &hint{errors.Join(said.err, swap.ErrNothingDone), said.text}
+	}
+	return fmt.Errorf("%w; %w", err, swap.ErrNothingDone)
+}
+
+// changedNothing reports whether a statement that ended in an error has certainly changed nothing: it did not go out, or the server has refused
+// it and rolled it back. Not so where the connection was lost or the server was told to stop.
+func changedNothing(err error) bool {
+	var early unsent
+	if errors.As(err, &early) || pgconn.SafeToRetry(err) {
+		return true
+	}
+	code := condition(err)
+	return code != "" && code != completionUnknown && !strings.HasPrefix(code, connectionException) && !strings.HasPrefix(code, intervention)
 }
 
 // explain says whose error it is, and what to do about it where that is known.

@@ -179,7 +179,7 @@ func TestURLsThatAreRefused(t *testing.T) {
 		"postgres://u:p?h0rse@db/x":                                   "percent-encoded",
 		"postgres://u:p#h0rse@db/x":                                   "percent-encoded",
 		"postgres://u:p:h0rse@127.0.0.1:1/x":                          "postgres: ",
-		"postgres://u:%zz" + encoded + "@db/x":                         "accepted: postgres://",
+		"postgres://u:%zz" + encoded + "@db/x":                        "accepted: postgres://",
 		"postgres://u:" + encoded + "@127.0.0.1:1/x":                  "postgres: ",
 	} {
 		_, err := postgres.Open(t.Context(), text, postgres.Options{})
