@@ -47,12 +47,16 @@ func (e *engine) take(ctx context.Context, name string, p *algorithm.Program, op
 		return v, 0, false, err
 	}
 	if len(after) > 0 {
-		_, r := p.Apply(t.before(after), op, at)
+		before := t.before(after)
+		if err := p.Check(before); err != nil {
+			return v, 0, false, err
+		}
+		_, r := p.Apply(before, op, at)
 		return r.Verdict(), at, true, nil
 	}
 	// Denied, by what the statement saw first or by what it then found in the row, which it does not tell. The first is an answer, for the
-	// time before the statement waited. A state that has to be healed is another's.
-	if e.heals && p.Heal(slices.Clone(found), at) {
+	// time before the statement waited. A state that has to be healed, and what is none, is another's.
+	if p.Check(found) != nil || e.heals && p.Heal(slices.Clone(found), at) {
 		return v, 0, false, nil
 	}
 	_, r := p.Apply(found, op, at)

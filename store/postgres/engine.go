@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"sync/atomic"
 	"time"
@@ -24,6 +25,7 @@ type engine struct {
 	heals    bool
 
 	load, insert, update, remove, reset string
+	mend, discard                       string // update and remove, of what is no list
 	takes                               map[*steps]string
 
 	migrating chan struct{} // holds one while the table is made
@@ -34,9 +36,12 @@ type engine struct {
 func newEngine(pool *pgxpool.Pool, t table, o Options) *engine {
 	e := &engine{
 		pool: pool, table: t, unlogged: o.Unlogged, makes: !o.NoMigrate, heals: !o.TrustClientTime,
-		load:      t.in(`SELECT ` + serverTime + `, (SELECT words FROM TABLE WHERE name = $1)`),
-		insert:    t.in(`INSERT INTO TABLE (name, words, expires) VALUES ($1, $2, ` + expires("$3") + `) ON CONFLICT (name) DO NOTHING`),
+		load: t.in(on("words", load)),
+		insert: t.in(`INSERT INTO TABLE AS kept (name, words, expires) VALUES ($1, $2, ` + expires("$3") + `)
+			ON CONFLICT (name) DO UPDATE SET words = excluded.words, expires = excluded.expires WHERE kept.words = '{}'`),
 		update:    t.in(`UPDATE TABLE SET words = $2, expires = ` + expires("$3") + ` WHERE name = $1 AND words = $4`),
+		mend:      t.in(`UPDATE TABLE SET words = $2, expires = ` + expires("$3") + ` WHERE name = $1 AND words::text = $4`),
+		discard:   t.in(`DELETE FROM TABLE WHERE name = $1 AND words::text = $2`),
 		remove:    t.in(`DELETE FROM TABLE WHERE name = $1 AND words = $2`),
 		reset:     t.in(`WITH gone AS (DELETE FROM TABLE WHERE name = $1) SELECT coalesce($2::bigint, ` + serverTime + `)`),
 		takes:     map[*steps]string{},
@@ -57,23 +62,26 @@ func expires(life string) string {
 	return `clock_timestamp() + ` + life + `::bigint * interval '1 microsecond'`
 }
 
+// load is the time, the words, and, if they are no list, how they read.
+const load = `SELECT ` + serverTime + `, CASE WHEN ` + plain + ` THEN words END, CASE WHEN ` + plain + ` THEN NULL ELSE words::text END
+	FROM (VALUES (1)) AS always LEFT JOIN TABLE ON name = $1`
+
 // Load implements [swap.Engine]. The clock is read after the state was: whatever is in the state was written before.
 func (e *engine) Load(ctx context.Context, name string) (cell swap.Cell, err error) {
+	var odd *string
 	err = e.try(ctx, func(conn *pgxpool.Conn) error {
-		return conn.QueryRow(ctx, e.load, name).Scan(&cell.Now, &cell.State)
+		return conn.QueryRow(ctx, e.load, name).Scan(&cell.Now, &cell.State, &odd)
 	})
+	if odd != nil {
+		cell.Token = *odd
+		cell.Foreign = fmt.Errorf("postgres: words are %.100q; accepted: a list of whole numbers; they stay until they are reset", *odd)
+	}
 	return cell, err
 }
 
 // Swap implements [swap.Engine]. It compares values: a state of the same words is the same state, whatever was between.
 func (e *engine) Swap(ctx context.Context, name string, old swap.Cell, state []int64, life time.Duration) (swapped bool, err error) {
-	statement, args := e.update, []any{name, state, microseconds(life), old.State}
-	switch {
-	case len(state) == 0:
-		statement, args = e.remove, []any{name, old.State}
-	case len(old.State) == 0:
-		statement, args = e.insert, args[:3]
-	}
+	statement, args := e.swap(name, old, state, life)
 	err = e.try(ctx, func(conn *pgxpool.Conn) error {
 		tag, err := conn.Exec(ctx, statement, args...)
 		swapped = tag.RowsAffected() > 0
@@ -83,6 +91,23 @@ func (e *engine) Swap(ctx context.Context, name string, old swap.Cell, state []i
 		return false, nil
 	}
 	return swapped, undone(err)
+}
+
+// swap returns the statement of a swap. An empty state may also be a row without words.
+func (e *engine) swap(name string, old swap.Cell, state []int64, life time.Duration) (statement string, args []any) {
+	us := microseconds(life)
+	odd, isOdd := old.Token.(string)
+	switch {
+	case isOdd && len(state) == 0:
+		return e.discard, []any{name, odd}
+	case isOdd:
+		return e.mend, []any{name, state, us, odd}
+	case len(state) == 0:
+		return e.remove, []any{name, old.State}
+	case len(old.State) == 0:
+		return e.insert, []any{name, state, us}
+	}
+	return e.update, []any{name, state, us, old.State}
 }
 
 // microseconds rounds up.

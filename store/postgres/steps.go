@@ -1,12 +1,20 @@
 package postgres
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weirlimit/weir/algorithm"
+)
 
 // steps are an algorithm's transition in SQL, which the statement of a Take is made of. They speak of a row of what is given: now (µs), and what
 // the algorithm needs. WORDS is the state found.
 type steps struct {
 	given string // columns of what is given, from the parameters from $3 on
 	also  string // columns that are worked out from those
+	// sound is whether each word is in the range that the algorithm keeps it in. It is NULL where there is no such word, or it is NULL.
+	sound string
+	words int    // of a state
 	fresh string // the state after a Take from a fresh one, which always has room
 	room  string // whether the state has room for the cost
 	next  string // the state after a Take for which there is room
@@ -16,9 +24,26 @@ type steps struct {
 	ahead string
 }
 
+// farthest is how far from 1970 the times of states are, in µs. Sums and products of times that are no farther fit into 64 bits.
+const farthest = (algorithm.MaxTime + 1<<61) / 1000
+
+// What times and the indexes of windows are in.
+var (
+	inTime    = fmt.Sprintf(`WORDS[1] BETWEEN -%d AND %[1]d`, farthest)
+	inWindows = fmt.Sprintf(`WORDS[1] BETWEEN -(%d / width) AND %[1]d / width`, farthest)
+)
+
+// plain is whether words are a list: of one dimension, counted from 1, without NULL; empty too. Only plain ones are given to Go, which doesn't tell.
+const plain = `CASE WHEN WORDS = '{}' THEN true WHEN array_ndims(WORDS) > 1 OR array_lower(WORDS, 1) <> 1 THEN false ELSE array_position(WORDS, NULL) IS NULL END`
+
+// on puts words into an expression, in which they are WORDS.
+func on(words, expression string) string { return strings.ReplaceAll(expression, "WORDS", words) }
+
 // The theoretical arrival time in whole ticks.
 var linearTicks = steps{
 	given: `$3::bigint AS charge, $4::bigint AS most`,
+	words: 1,
+	sound: inTime,
 	fresh: `ARRAY[now + charge]`,
 	room:  `WORDS[1] < now OR WORDS[1] - now <= most`,
 	next:  `ARRAY[greatest(WORDS[1], now) + charge]`,
@@ -28,6 +53,8 @@ var linearTicks = steps{
 // The same and a remainder in 1/unit ticks. Remainders are compared before they are added: they have up to 63 bits.
 var linearParts = steps{
 	given: `$3::bigint AS charge, $4::bigint AS charge_part, $5::bigint AS most, $6::bigint AS most_part, $7::bigint AS unit`,
+	words: 2,
+	sound: inTime + ` AND WORDS[2] >= 0 AND WORDS[2] < unit`,
 	fresh: `ARRAY[now + charge, charge_part]`,
 	room:  `WORDS[1] < now OR (WORDS[1] - now, WORDS[2]) <= (most, most_part)`,
 	next: `CASE WHEN WORDS[1] < now THEN ARRAY[now + charge, charge_part]
@@ -43,6 +70,8 @@ const index = `now / width - (now % width < 0)::int AS index`
 var fixedWindow = steps{
 	given: `$3::bigint AS cost, $4::bigint AS most, $5::bigint AS width`,
 	also:  index,
+	words: 2,
+	sound: inWindows + ` AND WORDS[2] BETWEEN 0 AND most`,
 	fresh: `ARRAY[index, cost]`,
 	room:  `WORDS[1] < index OR WORDS[2] <= most - cost`,
 	next:  `CASE WHEN WORDS[1] < index THEN ARRAY[index, cost] ELSE ARRAY[WORDS[1], WORDS[2] + cost] END`,
@@ -53,6 +82,8 @@ var fixedWindow = steps{
 // The window's start, the units used in it.
 var quotaReset = steps{
 	given: `$3::bigint AS cost, $4::bigint AS most, $5::bigint AS width`,
+	words: 2,
+	sound: inTime + ` AND WORDS[2] BETWEEN 0 AND most`,
 	fresh: `ARRAY[now, cost]`,
 	room:  `WORDS[1] + width <= now OR WORDS[2] <= most - cost`,
 	next:  `CASE WHEN WORDS[1] + width <= now THEN ARRAY[now, cost] ELSE ARRAY[WORDS[1], WORDS[2] + cost] END`,
@@ -70,6 +101,8 @@ const (
 // could overflow.
 var refillBucket = steps{
 	given: `$3::bigint AS cost, $4::bigint AS amount, $5::bigint AS width, $6::bigint AS burst`,
+	words: 2,
+	sound: inTime + ` AND WORDS[2] BETWEEN 0 AND burst`,
 	fresh: `ARRAY[now, cost]`,
 	room:  `CASE WHEN ` + refills + ` > ` + refillsLeft + ` THEN true ELSE WORDS[2] - ` + refills + ` * amount <= burst - cost END`,
 	next: `CASE WHEN ` + refills + ` > ` + refillsLeft + ` THEN ARRAY[now, cost]
@@ -82,6 +115,8 @@ var refillBucket = steps{
 var slidingWindow = steps{
 	given: `$3::bigint AS cost, $4::bigint AS most, $5::bigint AS width`,
 	also:  index,
+	words: 3,
+	sound: inWindows + ` AND WORDS[2] BETWEEN 0 AND most AND WORDS[3] BETWEEN 0 AND most`,
 	fresh: `ARRAY[index, 0, cost]`,
 	room: `CASE WHEN WORDS[1] >= index THEN WORDS[2]::numeric * (width - greatest(0, now - WORDS[1] * width)) <= (most - cost - WORDS[3])::numeric * width
 		WHEN WORDS[1] = index - 1 THEN WORDS[3]::numeric * (width - (now - index * width)) <= (most - cost)::numeric * width
@@ -98,7 +133,7 @@ const serverTime = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
 // statement is a Take of $1 at $2, or now. The time is read once. If the state that the statement sees has no room it does no more than
 // read. Else it inserts, or locks the row and looks again at what is in it then. The answer is the time, the new state if
-// something was taken, and the state that it saw first.
+// something was taken, and the state that it saw first. What is no state of the algorithm has no room, and is left to who loads it.
 const statement = `
 WITH clock AS MATERIALIZED (
 	SELECT coalesce($2::bigint, ` + serverTime + `) AS now, GIVEN
@@ -115,7 +150,7 @@ WITH clock AS MATERIALIZED (
 	WHERE (SELECT ROOM(kept.words) FROM given)
 	RETURNING words
 )
-SELECT now, (SELECT words FROM taken), (SELECT words FROM found) FROM given`
+SELECT now, (SELECT words FROM taken), (SELECT words FROM found WHERE PLAIN) FROM given`
 
 // sql returns the statement for a table. With heals, a state that is too far ahead has no room. grace is an interval for
 // which states are kept longer than they matter.
@@ -124,14 +159,15 @@ func (s *steps) sql(t table, heals bool, grace string) string {
 	if heals && s.ahead != "" {
 		room = "(NOT " + s.ahead + " AND " + room + ")"
 	}
+	room = fmt.Sprintf("(CASE WHEN array_ndims(WORDS) = 1 AND array_lower(WORDS, 1) = 1 AND cardinality(WORDS) = %d AND %s THEN %s ELSE false END)",
+		s.words, s.sound, room)
 	if s.also != "" {
 		also += ", " + s.also
 	}
-	on := func(step, words string) string { return strings.ReplaceAll(step, "WORDS", words) }
 	return strings.NewReplacer(
 		"GIVEN", s.given, "ALSO", also, "TABLE", string(t), "FRESH", s.fresh,
-		"ROOM(found.words)", on(room, "found.words"), "ROOM(kept.words)", on(room, "kept.words"),
-		"NEXT(kept.words)", on(s.next, "kept.words"),
+		"ROOM(found.words)", on("found.words", room), "ROOM(kept.words)", on("kept.words", room),
+		"NEXT(kept.words)", on("kept.words", s.next), "PLAIN", on("words", plain),
 		"EXPIRES", "clock_timestamp() + ("+s.life+") * interval '1 microsecond' + interval '"+grace+"'",
 	).Replace(statement)
 }
