@@ -42,10 +42,10 @@ type canceler interface {
 // it is taken off.
 func (m linear) cancel(state []int64, cost, end, now int64) ([]int64, int64) {
 	debt := m.debt(state, now)
+	if debt == (instant{}) || m.queue && now+int64(ceil(debt)) != end {
+		return state, 0 // all has come back; or somebody came after, and has a time to leave
+	}
 	if m.queue {
-		if now+int64(ceil(debt)) != end {
-			return state, 0 // somebody came after, and has a time to leave
-		}
 		return m.refund(state, cost, now), cost
 	}
 	left := instant{ticks: end - now}
@@ -67,10 +67,7 @@ func (m hybrid) cancel(state []int64, cost, end, now int64) ([]int64, int64) {
 	case m.fresh(state, now):
 		return state[:0], 0
 	case state[0] == smooth:
-		tat, back := m.linear.cancel(state[1:], cost, end, now) // in place
-		if len(tat) == 0 {
-			return state[:0], back
-		}
+		_, back := m.linear.cancel(state[1:], cost, end, now) // in place
 		return state, back
 	case state[1]+m.width != end:
 		return state, 0 // taken in another window

@@ -88,9 +88,7 @@ func (m hybrid) refund(state []int64, cost, now int64) []int64 {
 		state[2] = max(0, state[2]-cost)
 		return state
 	}
-	if tat := m.linear.refund(state[1:], cost, now); len(tat) == 0 { // in place
-		return state[:0]
-	}
+	m.linear.refund(state[1:], cost, now) // in place
 	return state
 }
 

@@ -103,9 +103,14 @@ func (m linear) refund(state []int64, cost, now int64) []int64 {
 	return m.giveBack(state, m.debt(state, now), m.times(min(cost, m.units(m.depth))), now)
 }
 
+// giveBack leaves the time, now, of a key whose debt it gives back as a whole: a time that steps back from there finds the debt that it
+// had then. A key that has no debt stays as it is, for the same reason.
 func (m linear) giveBack(state []int64, debt, back instant, now int64) []int64 {
+	if debt == (instant{}) {
+		return state
+	}
 	if m.less(debt, back) {
-		return state[:0]
+		return m.store(state, instant{ticks: now})
 	}
 	left := m.minus(debt, back)
 	return m.store(state, instant{now + left.ticks, left.rem})

@@ -215,6 +215,9 @@ func (w *Word) cancel(word, cost, end, now int64) (next, back int64) {
 		return w.refund(word, cost, now), cost
 	}
 	left, _ := w.Units(end)
+	if left < now {
+		return word, 0
+	}
 	left -= now
 	if w.unit > 1 {
 		left -= w.unit

@@ -25,11 +25,11 @@ func TestWordAnswersAsProgram(t *testing.T) {
 	}, linearFamily...)
 }
 
-// What a refund leaves of a word is a time, not nothing; so the two are equal for takes alone once time steps back.
+// What a reset leaves of a word is a time, not nothing; so the two are equal without resets once time steps back.
 func TestWordAnswersAsProgramWhenTimeStepsBack(t *testing.T) {
 	forAll(t, func(t *rapid.T, l algorithm.Limit) {
-		takes := []algorithm.Kind{algorithm.Take, algorithm.TakeUpTo}
-		checkWord(t, l, newTrace(t, l, true), func() algorithm.Kind { return rapid.SampledFrom(takes).Draw(t, "kind") })
+		kinds := []algorithm.Kind{algorithm.Take, algorithm.TakeUpTo, algorithm.Refund, algorithm.Cancel}
+		checkWord(t, l, newTrace(t, l, true), func() algorithm.Kind { return rapid.SampledFrom(kinds).Draw(t, "kind") })
 	}, linearFamily...)
 }
 

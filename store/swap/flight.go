@@ -95,7 +95,11 @@ func (f *flight) try(ctx context.Context) (swapped bool, err error) {
 	if !changed {
 		return true, nil
 	}
-	swapped, err = f.store.engine.Swap(ctx, f.name, cell, state, f.life(state, earliest))
+	life := f.life(state, earliest)
+	if life <= 0 {
+		state = nil
+	}
+	swapped, err = f.store.engine.Swap(ctx, f.name, cell, state, life)
 	if err != nil {
 		return false, unknown(err)
 	}
@@ -141,12 +145,11 @@ func (f *flight) apply(cell Cell) (state []int64, earliest int64, changed, heale
 	return state, earliest, changed, healed
 }
 
-// life returns how long the engine must keep a state from now on.
+// life returns how long the engine must keep a state from now on. A state that is fresh again is kept for the grace too: its time is
+// worth something to who comes with an earlier one.
 func (f *flight) life(state []int64, now int64) time.Duration {
-	program := f.calls[0].program
-	_, peek := program.Apply(state, algorithm.Op{}, now) // it changes nothing
-	// A state that is fresh again is kept for a moment too: its time may be ahead, and that is worth something to who comes next.
-	return max(peek.ResetAfter, program.Tick()) + f.store.options.Grace
+	_, peek := f.calls[0].program.Apply(state, algorithm.Op{}, now) // it changes nothing
+	return peek.ResetAfter + f.store.options.Grace
 }
 
 // heals reports whether states that are too far ahead are healed.

@@ -46,8 +46,8 @@ func TestLives(t *testing.T) {
 			t.Errorf("%+v: a life of %v, want %v", c.options, got, want)
 		}
 		do(t, b, algorithm.Op{Kind: algorithm.Refund, Cost: 9}, store.OwnClock)
-		if state, ok := engine.cells[name]; ok {
-			t.Errorf("%+v: after a refund of all there is %v", c.options, state)
+		if state, ok := engine.cells[name]; ok != (c.grace > 0) || engine.lives[name] != c.grace && ok {
+			t.Errorf("%+v: after a refund of all there is %v with a life of %v, want %v", c.options, state, engine.lives[name], c.grace)
 		}
 		do(t, b, algorithm.Op{Cost: 5}, store.OwnClock)
 		do(t, b, algorithm.Op{Kind: algorithm.Reset}, store.OwnClock)

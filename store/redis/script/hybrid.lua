@@ -27,7 +27,6 @@ if kinds == 'h' or many then
 
     if phase == '1' then
       local granted, tat, rem = linear(at, used, op, a + 6)
-      if tat == false then return granted, '', now end
       if tat == nil then
         if not healed then return granted end
         tat, rem = at, used

@@ -4,7 +4,7 @@
 
 local linear
 if kinds == 'l' or kinds == 'h' or many then
-  -- Returns what was granted, and the new tat and rem: nil if nothing changes, false if the key is to be forgotten.
+  -- Returns what was granted, and the new tat and rem: nil if nothing changes.
   linear = function(tat, rem, op, a)
     local unit, depth, deep = ARGV[a] + 0, ARGV[a + 1] + 0, ARGV[a + 2] + 0
     local debt, owed = 0, 0
@@ -49,6 +49,7 @@ if kinds == 'l' or kinds == 'h' or many then
       return '-'
     end
 
+    if debt == 0 and owed == 0 then return '0' end -- all has come back by itself
     local granted = '+'
     if op == 'C' then
       local till = ARGV[a + 6] - now
@@ -64,7 +65,7 @@ if kinds == 'l' or kinds == 'h' or many then
         return granted
       end
     end
-    if debt < charge or debt == charge and owed < part then return granted, false end
+    if debt < charge or debt == charge and owed < part then return granted, now, 0 end
     plus(-charge, -part)
     return granted, now + debt, owed
   end
@@ -75,7 +76,6 @@ if kinds == 'l' or many then
     local tat, rem = match(old, '^(-?%d+):?(%d*)$')
     local granted
     granted, tat, rem = linear(tat and tat + 0, rem and rem ~= '' and rem + 0 or 0, op, a)
-    if tat == false then return granted, '', now end
     if tat == nil then return granted end
     if ARGV[a] == '1' then return granted, format('%.0f', tat), tat end
     return granted, format('%.0f:%.0f', tat, rem), rem > 0 and tat + 1 or tat
