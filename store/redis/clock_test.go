@@ -4,7 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
-	"strings"
+	"strconv"
 	"testing"
 	"time"
 
@@ -150,8 +150,9 @@ func TestClientTimeIsRefused(t *testing.T) {
 
 // Pitfall A11: numbers come out of Lua with all their digits, also in 2050.
 func TestA11DigitsOfTime(t *testing.T) {
+	name := t.Name() + strconv.FormatInt(time.Now().UnixNano(), 36)
 	s := open(t, redis.Options{TrustClientTime: true})
-	b := bind(t, s, t.Name(), "100000/1s burst=1")
+	b := bind(t, s, name, "100000/1s burst=1")
 	now := time.Date(2050, 6, 1, 12, 0, 0, 123_457_000, time.UTC).UnixNano()
 	for i, want := range []int64{1, -1} { // the second comes 1µs later
 		v, err := b.Do(t.Context(), "key", algorithm.Op{Cost: 1}, now+int64(i)*1000)
@@ -160,21 +161,34 @@ func TestA11DigitsOfTime(t *testing.T) {
 		}
 	}
 	c := raw(t, server(t).Addr())
-	for name := range census(t, c, "*"+t.Name()+"*") {
-		text, err := ask(t, c, "GET", name).ToString()
-		if want := "2537697600123467"; err != nil || text != want {
-			t.Errorf("%s is %q, want %q", name, text, want)
-		}
+	if text := onlyState(t, c, name); text != "2537697600123467" {
+		t.Errorf("the state is %q, want 2537697600123467", text)
 	}
-	own := bind(t, open(t, redis.Options{}), t.Name()+" own", "1/1h burst=1")
-	if _, err := own.Do(t.Context(), "key", algorithm.Op{Cost: 1}, store.OwnClock); err != nil {
+	own := bind(t, open(t, redis.Options{}), name+"-own", "1/1h burst=1")
+	_, at, err := own.(store.Stamper).DoStamped(t.Context(), "key", algorithm.Op{Cost: 1}, store.OwnClock)
+	if err != nil {
 		t.Fatal(err)
 	}
-	for name := range census(t, c, "*"+t.Name()+"+own*") {
-		if text, _ := ask(t, c, "GET", name).ToString(); len(text) != 16 || strings.Trim(text, "0123456789") != "" {
-			t.Errorf("%s is %q, want microseconds", name, text)
-		}
+	if text, want := onlyState(t, c, name+"-own"), strconv.FormatInt(at/1000+3600e6, 10); text != want {
+		t.Errorf("the state is %q, want %s", text, want)
 	}
+}
+
+// onlyState returns what is kept under the one name that belongs to a limiter.
+func onlyState(t *testing.T, c rueidis.Client, limiter string) string {
+	t.Helper()
+	names := census(t, c, "*}:"+limiter+":*")
+	if len(names) != 1 {
+		t.Fatalf("%s has %d states, want 1: %v", limiter, len(names), names)
+	}
+	for name := range names {
+		text, err := ask(t, c, "GET", name).ToString()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	return ""
 }
 
 // Pitfall A12: windows of less than a second.
@@ -206,7 +220,8 @@ func TestA12HalfASecond(t *testing.T) {
 
 // Pitfall A14: 10 per 18 s with a burst of 1: what is rounded is never the interval.
 func TestA14Rounding(t *testing.T) {
-	b := bind(t, open(t, redis.Options{TrustClientTime: true}), t.Name(), "10/18s burst=1")
+	name := t.Name() + strconv.FormatInt(time.Now().UnixNano(), 36)
+	b := bind(t, open(t, redis.Options{TrustClientTime: true}), name, "10/18s burst=1")
 	for _, step := range []struct {
 		now     time.Duration
 		granted int64
@@ -216,4 +231,28 @@ func TestA14Rounding(t *testing.T) {
 			t.Errorf("at %v: %+v, %v", step.now, v, err)
 		}
 	}
+	own := bind(t, open(t, redis.Options{}), name+"-own", "10/18s burst=1")
+	_, at, err := own.(store.Stamper).DoStamped(t.Context(), "key", algorithm.Op{Cost: 1}, store.OwnClock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, fresh := raw(t, server(t).Addr()), at/1000+1_800_000 // microseconds
+	before := serverTime(t, c)
+	for key, life := range census(t, c, "*}:"+name+"-own:*") {
+		after := serverTime(t, c)
+		if after+life*1000 < fresh || before+life*1000 > fresh+2000 {
+			t.Errorf("%s is forgotten between %d and %d µs, want it as soon as possible after %d", key, before+life*1000, after+life*1000, fresh)
+		}
+	}
+	onlyState(t, c, name+"-own")
+}
+
+// serverTime returns the server's clock in microseconds.
+func serverTime(t *testing.T, c rueidis.Client) int64 {
+	t.Helper()
+	parts, err := ask(t, c, "TIME").AsIntSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parts[0]*1_000_000 + parts[1]
 }
