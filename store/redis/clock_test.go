@@ -193,10 +193,11 @@ func onlyState(t *testing.T, c rueidis.Client, limiter string) string {
 
 // Pitfall A12: windows of less than a second.
 func TestA12HalfASecond(t *testing.T) {
+	name := t.Name() + strconv.FormatInt(time.Now().UnixNano(), 36)
 	trusting, own := open(t, redis.Options{TrustClientTime: true}), open(t, redis.Options{})
 	c := raw(t, server(t).Addr())
 	for _, text := range []string{"1/500ms", "quota-reset 1/500ms", "sliding-log 1/500ms", "fixed-window 1/500ms"} {
-		b := bind(t, trusting, t.Name(), text)
+		b := bind(t, trusting, name, text)
 		const second = int64(time.Second)
 		for _, step := range []struct{ now, granted int64 }{{second, 1}, {second + second/2 - 1000, -1}, {second + second/2, 1}} {
 			v, err := b.Do(t.Context(), "key", algorithm.Op{Cost: 1}, step.now)
@@ -204,15 +205,15 @@ func TestA12HalfASecond(t *testing.T) {
 				t.Errorf("%s at %v: %+v, %v", text, step.now, v, err)
 			}
 		}
-		v, err := bind(t, own, t.Name()+"own", text).Do(t.Context(), "key", algorithm.Op{Cost: 1}, store.OwnClock)
+		v, err := bind(t, own, name+"own", text).Do(t.Context(), "key", algorithm.Op{Cost: 1}, store.OwnClock)
 		if err != nil || v.Granted != 1 || v.Reset <= 0 || v.Reset > time.Second/2 {
 			t.Errorf("%s: %+v, %v", text, v, err)
 		}
 	}
-	for name, life := range census(t, c, "*"+t.Name()+"own*") {
+	for key, life := range census(t, c, "*"+name+"own*") {
 		if life < 0 || life > 1000 { // -2: it is gone by now
 			if life != -2 {
-				t.Errorf("%s lives for %d ms", name, life)
+				t.Errorf("%s lives for %d ms", key, life)
 			}
 		}
 	}
