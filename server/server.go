@@ -172,16 +172,34 @@ func (s *Server) shutdown(ctx context.Context) {
 	s.cfg.Log.Info("stopped", "took", time.Since(start).Round(time.Millisecond))
 }
 
-// Close frees the addresses and the store. It may be called more than once, but not while Run runs.
+// mostClosing bounds how long Close waits for a store whose engine does not answer.
+const mostClosing = 3 * time.Second
+
+// Close frees the addresses and the store. It may be called more than once, but not while Run runs. A store whose engine hangs is
+// left to itself after three seconds, or after the grace time if that is shorter.
 func (s *Server) Close() error {
 	var err error
 	s.closing.Do(func() {
 		s.closeListeners()
 		if s.store != nil {
-			err = s.store.close()
+			err = s.closeStore()
 		}
 	})
 	return err
+}
+
+func (s *Server) closeStore() error {
+	closed := make(chan error, 1)
+	go func() { closed <- s.store.close() }()
+	timer := time.NewTimer(min(mostClosing, s.cfg.Grace))
+	defer timer.Stop()
+	select {
+	case err := <-closed:
+		return err
+	case <-timer.C:
+		s.cfg.Log.Warn("the store's engine does not answer: its connections are left to it")
+		return nil
+	}
 }
 
 // closeListeners closes what a shutdown has not closed yet; that it has is no error.
