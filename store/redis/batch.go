@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"slices"
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
@@ -53,6 +54,9 @@ func (t *taking) takeEach(ctx context.Context, groups [][]member) (int, error) {
 	done := 0
 	for done < len(decided) && decided[done] {
 		done++
+	}
+	if failed != nil && slices.Contains(decided, true) {
+		failed = &partial{"take many: some requests of the batch had been decided before", failed}
 	}
 	return done, failed
 }

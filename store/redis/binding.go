@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	"github.com/weirlimit/weir/algorithm"
@@ -28,6 +29,9 @@ func verb(k algorithm.Kind) string {
 	return verbs[0]
 }
 
+// furthest is beyond the end of every take, in microseconds, and exact in the script.
+const furthest = 1<<53 - 1
+
 // Do implements [store.Binding].
 func (b *binding) Do(ctx context.Context, key string, op algorithm.Op, now int64) (algorithm.Verdict, error) {
 	v, _, err := b.DoStamped(ctx, key, op, now)
@@ -40,7 +44,7 @@ func (b *binding) DoStamped(ctx context.Context, key string, op algorithm.Op, no
 	if err != nil {
 		return v, 0, err
 	}
-	op.End = store.Microseconds(op.End)
+	op.End = max(-furthest, min(furthest, store.Microseconds(op.End)))
 	heals := b.heals && given == ""
 	text, err := b.store.run(ctx, verb(op.Kind), []string{b.names.Name(key)}, b.args(op, given, heals))
 	if err != nil {
@@ -114,8 +118,14 @@ func (b *binding) Inspect(ctx context.Context, key string, now int64) (state []i
 		return nil, 0, err
 	}
 	_, old := r.next()
-	if state, err = b.machine.whole(old); err == nil && given == "" && b.heals {
+	if state, err = b.machine.whole(old); err != nil {
+		return nil, r.at, err
+	}
+	if err := b.program.Check(state); err != nil {
+		return nil, r.at, fmt.Errorf("redis: %w", err)
+	}
+	if given == "" && b.heals {
 		b.program.Heal(state, r.at)
 	}
-	return state, r.at, err
+	return state, r.at, nil
 }

@@ -1,36 +1,150 @@
 package redis
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/weirlimit/weir/store"
 )
 
-// fail counts an error of the server, or of the way to it, and says what failed, where, and what is known of it.
-func (s *Store) fail(verb string, err error) error {
-	s.failures.Add(1)
-	return fmt.Errorf("redis: %s at %s: %w%s", verb, s.server, err, hint(err))
+// A failure is an error of the server, or of the way to it.
+type failure struct {
+	verb, server string
+	cause        error
+	meaning      string // what it means, or what is known of the operation; "" if nothing is
+	nothing      bool   // nothing was done
 }
 
-// hint says what an error means, or how much of the operation was done.
-func hint(err error) string {
-	const nothing = "; nothing was taken"
-	if _, ok := rueidis.IsRedisErr(err); ok {
-		switch text := err.Error(); {
-		case strings.Contains(text, "syntax error"), strings.Contains(text, "non deterministic"),
-			strings.Contains(text, "Unknown Redis command"), strings.Contains(text, "unknown command"):
-			return "; accepted: Redis 6.2 or later, or Valkey, with scripts"
-		case strings.HasPrefix(text, "NOPERM"), strings.Contains(text, "can't run this command"), strings.Contains(text, "No permissions"):
-			return "; the user needs the rights that docs/redis.md lists"
-		}
-		return ""
+func (e *failure) Error() string {
+	text := e.short()
+	if e.meaning != "" {
+		text += "; " + e.meaning
+	}
+	if e.nothing {
+		text += "; " + store.ErrNothingDone.Error()
+	}
+	return text
+}
+
+// short says what failed, and nothing of what was done.
+func (e *failure) short() string {
+	return fmt.Sprintf("redis: %s at %s: %v", e.verb, e.server, e.cause)
+}
+
+func (e *failure) Unwrap() []error {
+	if e.nothing {
+		return []error{e.cause, store.ErrNothingDone}
+	}
+	return []error{e.cause}
+}
+
+// takes reports whether an operation may take units.
+func takes(verb string) bool { return verb != "open" && verb != "check" && verb != "inspect" }
+
+// fail counts an error of the server, or of the way to it, and says what failed, where, and what is known of it.
+func (s *Store) fail(verb string, keys []string, err error) error {
+	s.failures.Add(1)
+	e := &failure{verb: verb, server: s.server, cause: err}
+	if answer, ok := rueidis.IsRedisErr(err); ok {
+		e.answered(answer.Error(), keys)
+		return e
+	}
+	if errors.Is(err, rueidis.ErrClosing) {
+		e.cause, e.nothing = fmt.Errorf("the store is closed: %w", err), takes(verb)
+		return e
 	}
 	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
-		return nothing
+	switch {
+	case !takes(verb):
+	case errors.As(err, &op) && op.Op == "dial":
+		e.nothing = true
+	default:
+		e.meaning = "it is not known whether units were taken"
 	}
-	return "; it is not known whether units were taken"
+	return e
+}
+
+// answered says what an error means that the server returned.
+func (e *failure) answered(text string, keys []string) {
+	if key, ok := foreign(text, keys); ok {
+		e.cause = fmt.Errorf("%w: the value of %.200q is no state of this limit", e.cause, key)
+		e.meaning, e.nothing = "accepted: what weir writes, or no value; a reset of the key forgets it", true
+		return
+	}
+	switch {
+	case strings.Contains(text, "'sentinel'"), strings.Contains(text, "'SENTINEL'"):
+		e.meaning = "accepted: the addresses of sentinels; this is a server that is none"
+	case strings.Contains(text, "syntax error"), strings.Contains(text, "non deterministic"),
+		strings.Contains(text, "Unknown Redis command"), strings.Contains(text, "unknown command"):
+		e.meaning = "accepted: Redis 6.2 or later, or Valkey, with scripts"
+	case strings.HasPrefix(text, "NOPERM"), strings.Contains(text, "can't run this command"), strings.Contains(text, "No permissions"):
+		e.meaning = "the user needs the rights that docs/redis.md lists"
+	case strings.HasPrefix(text, "TRYAGAIN"):
+		e.meaning, e.nothing = "the slot is on its way to another node", takes(e.verb)
+	}
+}
+
+// foreign reports which key has a value that is no state, if that is what the script says: see take.lua.
+func foreign(text string, keys []string) (string, bool) {
+	if strings.Contains(text, "WRONGTYPE") && len(keys) == 1 {
+		return keys[0], true
+	}
+	_, n, found := strings.Cut(text, "WEIRSTATE ")
+	i, err := strconv.Atoi(n)
+	if !found || err != nil || i < 1 || i > len(keys) {
+		return "", false
+	}
+	return keys[i-1], true
+}
+
+// A partial error is that of an operation of several calls, when some had been carried out before one failed.
+type partial struct {
+	done  string // what had been
+	cause error
+}
+
+func (e *partial) Error() string { return "redis: " + e.done + ": " + short(e.cause) }
+
+// short leaves out of an error what it says was done: that is true of one call alone.
+func short(err error) string {
+	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // of errors.Join
+		if f, ok := err.(*failure); ok { //nolint:errorlint // this very one
+			return f.short()
+		}
+		var texts []string
+		for _, e := range many.Unwrap() {
+			texts = append(texts, short(e))
+		}
+		return strings.Join(texts, "; ")
+	}
+	return err.Error()
+}
+
+// Is and As find what is in the cause, but not that nothing was done.
+func (e *partial) Is(target error) bool {
+	return target != store.ErrNothingDone && errors.Is(e.cause, target) //nolint:errorlint // this very one
+}
+
+func (e *partial) As(target any) bool { return errors.As(e.cause, target) }
+
+// tries is how often a call is made that is to be tried again: two keys of a slot that is on its way to another node.
+const tries = 5
+
+// pause waits before a call is made again, and reports whether there is time for it.
+func pause(ctx context.Context, n int) bool {
+	timer := time.NewTimer(time.Duration(n) * 10 * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

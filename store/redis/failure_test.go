@@ -58,7 +58,7 @@ func TestServerIsKilled(t *testing.T) {
 		t.Errorf("%d failures are counted", s.Counts().Failures-before)
 	}
 	_, err := b.Do(t.Context(), "key", algorithm.Op{Cost: 1}, store.OwnClock)
-	if text := fmt.Sprint(err); !strings.Contains(text, "redis: take at "+server.Addr()) || !strings.Contains(text, "nothing was taken") {
+	if text := fmt.Sprint(err); !strings.Contains(text, "redis: take at "+server.Addr()) || !strings.Contains(text, "nothing was changed") {
 		t.Error(err)
 	}
 	if _, err := s.TakeAll(t.Context(), []store.Part{part(t, s, t.Name(), "1/1h", "a", 1)}, store.OwnClock, nil); err == nil {

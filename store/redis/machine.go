@@ -161,6 +161,9 @@ func (m *machine) whole(text string) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(list) < 4 || len(list)%2 != 0 {
+		return nil, fmt.Errorf("redis: a state of %s is %.100q, which is none", m.limit, text)
+	}
 	var state []int64
 	if m.letter == 'c' {
 		state = append(state, list[len(list)-2])

@@ -35,7 +35,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	s := &Store{server: strings.Join(a.client.InitAddress, ",")}
 	client, err := dial(ctx, a.client, o.Timeout)
 	if err != nil {
-		return nil, s.fail("open", err)
+		return nil, s.fail("open", nil, err)
 	}
 	s, err = New(client, o)
 	if err == nil {

@@ -46,6 +46,9 @@ func (b *binding) verdict(op algorithm.Op, granted, old string, at int64, heals 
 	if err != nil {
 		return algorithm.Verdict{}, err
 	}
+	if err := b.program.Check(state); err != nil {
+		return algorithm.Verdict{}, fmt.Errorf("redis: %w", err)
+	}
 	healed := strings.HasPrefix(granted, "h")
 	if healed {
 		granted = granted[1:]

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -119,6 +120,8 @@ func (s *Store) given(now int64) (string, error) {
 		return "", nil
 	case !s.trusts:
 		return "", store.ErrClientTime
+	case now > algorithm.MaxTime || now < -algorithm.MaxTime:
+		return "", store.ErrTime
 	}
 	return strconv.FormatInt(store.Microseconds(now), 10), nil
 }
@@ -127,16 +130,30 @@ func (s *Store) given(now int64) (string, error) {
 func (s *Store) run(ctx context.Context, verb string, keys, args []string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
+	text, err := s.call(ctx, keys, args)
+	for n := 1; n < tries && between(err) && pause(ctx, n); n++ {
+		text, err = s.call(ctx, keys, args)
+	}
+	if err != nil {
+		return "", s.fail(verb, keys, err)
+	}
+	return text, nil
+}
+
+func (s *Store) call(ctx context.Context, keys, args []string) (string, error) {
 	n := int64(len(keys))
 	text, err := s.client.Do(ctx, s.client.B().Evalsha().Sha1(scriptSHA).Numkeys(n).Key(keys...).Arg(args...).Build()).ToString()
 	if forgotten(err) {
 		s.reloads.Add(1)
 		text, err = s.client.Do(ctx, s.client.B().Eval().Script(script).Numkeys(n).Key(keys...).Arg(args...).Build()).ToString()
 	}
-	if err != nil {
-		return "", s.fail(verb, err)
-	}
-	return text, nil
+	return text, err
+}
+
+// between reports whether an error is that a slot is between two nodes. The script has then not run.
+func between(err error) bool {
+	e, ok := rueidis.IsRedisErr(err)
+	return ok && e.IsTryAgain()
 }
 
 // forgotten reports whether an error is that the server does not know the script. It has then done nothing.

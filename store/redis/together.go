@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -101,17 +102,38 @@ func (t *taking) take(ctx context.Context, groups [][]member, hopeless bool) err
 	for i, group := range groups {
 		denied, err := t.ask(ctx, group, all)
 		if err != nil {
-			return errors.Join(err, t.giveBack(ctx))
+			return t.undo(ctx, err)
 		}
 		if denied {
-			err := t.giveBack(ctx)
-			if err == nil {
-				_, err = t.look(ctx, groups[i+1:])
+			if err := t.undo(ctx, nil); err != nil {
+				return err
 			}
-			return err
+			if _, err := t.look(ctx, groups[i+1:]); err != nil {
+				return halfway(i, nil, err)
+			}
+			return nil
 		}
 	}
 	return nil
+}
+
+// undo gives back what was taken when a group denied, or failed with an error, which it returns with its own.
+func (t *taking) undo(ctx context.Context, err error) error {
+	groups := len(t.taken)
+	kept, e := t.giveBack(ctx)
+	return halfway(groups, kept, errors.Join(err, e))
+}
+
+// halfway is the error of a request of which some groups were charged, and what of them stays so.
+func halfway(groups int, kept []string, err error) error {
+	if groups == 0 || err == nil {
+		return err
+	}
+	done := "the keys that had been charged before were given it back, as far as that can be done"
+	if len(kept) > 0 {
+		done = fmt.Sprintf("these keys had been charged, and may stay so: %.1000q", kept)
+	}
+	return &partial{"take all: " + done, err}
 }
 
 // look asks what stands in the groups, and reports whether any of them would deny.
@@ -180,10 +202,10 @@ func (t *taking) call(ctx context.Context, verb string, group []member, ops []al
 	return readReply(text)
 }
 
-// giveBack gives back what was taken, as far as the limits still hold it, also when ctx has ended.
-func (t *taking) giveBack(ctx context.Context) error {
+// giveBack gives back what was taken, as far as the limits still hold it, also when ctx has ended. It returns the names of
+// the keys for which it failed.
+func (t *taking) giveBack(ctx context.Context) (kept []string, failed error) {
 	ctx = context.WithoutCancel(ctx)
-	var failed error
 	for _, taken := range t.taken {
 		ops := make([]algorithm.Op, len(taken.group))
 		elapsed := time.Duration(0)
@@ -202,6 +224,9 @@ func (t *taking) giveBack(ctx context.Context) error {
 		r, err := t.call(ctx, "give back", taken.group, ops, each)
 		if err != nil {
 			failed = errors.Join(failed, err)
+			for _, m := range taken.group {
+				kept = append(kept, m.name)
+			}
 			continue
 		}
 		for i, m := range taken.group {
@@ -212,5 +237,5 @@ func (t *taking) giveBack(ctx context.Context) error {
 		}
 	}
 	t.taken = nil
-	return failed
+	return kept, failed
 }

@@ -28,12 +28,15 @@ if kinds == 'e' or many then
     return left, 1 - left
   end
 
-  steps.e = function(old, op, a)
+  forms.e = function(old)
+    local at, rate = match(old, '^(-?%d+):(%d[%d.e+-]*)$')
+    return time(at), word(rate, 0, 1.7976931348623157e308)
+  end
+
+  steps.e = function(op, a, at, rate)
     local limit, period, cost = ARGV[a] + 0, ARGV[a + 1] + 0, ARGV[a + 4] + 0
-    local at, rate = match(old, '^(-?%d+):(.+)$')
     local healed = false
     if at then
-      at, rate = at + 0, rate + 0
       healed = ARGV[a + 3] == '1' and at > now + period
       if healed then at, rate = now, limit end
     else

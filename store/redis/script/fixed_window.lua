@@ -1,12 +1,16 @@
 -- fixed-window: 'index:used'. ARGV: count, width, heals, cost.
 if kinds == 'f' or many then
-  steps.f = function(old, op, a)
+  forms.f = function(old, a)
+    local index, used = match(old, '^(-?%d+):(%d+)$')
+    local most = floor(farthest / ARGV[a + 1]) + 1
+    return word(index, -most, most), word(used, 0, ARGV[a] + 0)
+  end
+
+  steps.f = function(op, a, index, used)
     local count, width, cost = ARGV[a] + 0, ARGV[a + 1] + 0, ARGV[a + 3] + 0
     local current = floor(now / width)
-    local index, used = match(old, '^(-?%d+):(%d+)$')
     local healed = false
     if index then
-      index, used = index + 0, used + 0
       healed = ARGV[a + 2] == '1' and index > current + 1
       if healed then index, used = current, count end
     end

@@ -1,12 +1,15 @@
 -- hybrid: '0:start:used' while bursty, '1:tat:rem' while smooth.
 -- ARGV: count, width, the charge of count-1 units, its numerator, heals, cost, then as linear.
 if kinds == 'h' or many then
-  steps.h = function(old, op, a)
+  forms.h = function(old, a)
+    local phase, at, used = match(old, '^([01]):(-?%d+):(%d+)$')
+    return phase, time(at), word(used, 0, phase == '0' and ARGV[a] + 0 or ARGV[a + 6] - 1)
+  end
+
+  steps.h = function(op, a, phase, at, used)
     local count, width, cost = ARGV[a] + 0, ARGV[a + 1] + 0, ARGV[a + 5] + 0
-    local phase, at, used = match(old, '^(%d):(-?%d+):(%d+)$')
     local healed = false
     if phase then
-      at, used = at + 0, used + 0
       if ARGV[a + 4] == '1' then
         if phase == '0' and at > now + width then
           at, used, healed = now, count, true

@@ -72,10 +72,15 @@ if kinds == 'l' or kinds == 'h' or many then
 end
 
 if kinds == 'l' or many then
-  steps.l = function(old, op, a)
-    local tat, rem = match(old, '^(-?%d+):?(%d*)$')
+  forms.l = function(old, a)
+    if ARGV[a] == '1' then return time(match(old, '^-?%d+$')), 0 end
+    local tat, rem = match(old, '^(-?%d+):(%d+)$')
+    return time(tat), word(rem, 0, ARGV[a] - 1)
+  end
+
+  steps.l = function(op, a, tat, rem)
     local granted
-    granted, tat, rem = linear(tat and tat + 0, rem and rem ~= '' and rem + 0 or 0, op, a)
+    granted, tat, rem = linear(tat, rem, op, a)
     if tat == nil then return granted end
     if ARGV[a] == '1' then return granted, format('%.0f', tat), tat end
     return granted, format('%.0f:%.0f', tat, rem), rem > 0 and tat + 1 or tat

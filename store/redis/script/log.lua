@@ -34,9 +34,9 @@ if kinds == 'g' or kinds == 'c' or many then
       return window * width + floor((i - window * cells) * width / cells) + 2
     end
 
-    local function rewrite(...) -- the whole list
-      call('UNLINK', key)
-      call('RPUSH', key, ...)
+    -- The whole list. What a server without memory refuses goes first.
+    local function rewrite(first, second)
+      if call('RPUSH', key, first, second) > 2 then call('LTRIM', key, -2, -1) end
     end
 
     local function expire(fresh, live)
@@ -63,12 +63,13 @@ if kinds == 'g' or kinds == 'c' or many then
       end
     end
     n = n - 1 -- the index of the last entry
+    if n == 0 then error(wrong) end
 
     local read
     local function entry(i)
       local text = read and read[i + 1] or call('LINDEX', key, i)
-      local colon = find(text, ':', 1, true)
-      return sub(text, 1, colon - 1) + 0, sub(text, colon + 1) + 0
+      local p, units = match(text, '^(-?%d+):(%d+)$')
+      return time(p), word(units, 0, wrap - 1)
     end
 
     -- Further ahead than the limit can have brought it: times become now, cells a full one.
@@ -85,14 +86,16 @@ if kinds == 'g' or kinds == 'c' or many then
       if healed and p > position then p = position end
       return p, units
     end
+    local ahead = {} -- what a heal writes, from the last entry
+    for i = n, healed and cells == 0 and 1 or n + 1, -1 do
+      local p, units = entry(i)
+      if p <= position then break end
+      ahead[#ahead + 1] = line(position, units)
+    end
     local function heal()
       if not healed then return end
       if cells > 0 then return rewrite(read[1], read[2]) end
-      for i = n, 1, -1 do
-        local p, units = entry(i)
-        if p <= position then return end
-        call('LSET', key, i, line(position, units))
-      end
+      for i = 1, #ahead do call('LSET', key, n + 1 - i, ahead[i]) end
     end
     local mark = healed and 'h' or ''
 
@@ -123,6 +126,7 @@ if kinds == 'g' or kinds == 'c' or many then
       local _
       _, base = entry(first - 1)
       used = (total - base) % wrap
+      if used > count then error(wrong) end
     end
 
     local function digest(...) -- of pairs: position, units
@@ -162,12 +166,12 @@ if kinds == 'g' or kinds == 'c' or many then
           rewrite('0:0', line(newest, cost))
         else
           heal()
-          if first > 1 then call('LTRIM', key, first - 1, -1) end
           if newest == last then
             call('LSET', key, -1, line(last, total + cost))
           else
             call('RPUSH', key, line(newest, total + cost))
           end
+          if first > 1 then call('LTRIM', key, first - 1, -1) end
         end
         expire(gone(newest), true)
       end
@@ -219,18 +223,23 @@ if kinds == 'g' or kinds == 'c' or many then
       text = digest(other, rest)
     end
 
+    local remove, lines, before = cells == 0 and units == back, {}, 0
+    if back > 0 then
+      for j = i, remove and n - 1 or n do
+        local p, sum = at(remove and j + 1 or j)
+        lines[j] = line(p, sum - back)
+      end
+      if remove and i == n then before = at(n - 1) end
+    end
+
     return mark .. (granted and '+' or '0'), text, (back > 0 or healed) and function()
       heal()
       local tail = last
       if back > 0 then
-        local remove = cells == 0 and units == back
-        for j = i, remove and n - 1 or n do
-          local p, sum = at(remove and j + 1 or j)
-          call('LSET', key, j, line(p, sum - back))
-        end
+        for j = i, remove and n - 1 or n do call('LSET', key, j, lines[j]) end
         if remove then
           if n == 1 then return call('UNLINK', key) end
-          if i == n then tail = at(n - 1) end
+          if i == n then tail = before end
           call('RPOP', key)
         end
       end

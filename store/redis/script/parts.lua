@@ -31,10 +31,12 @@ local function step(key, kind, op, a)
     return '0', '', function() call('UNLINK', key) end
   end
   if kind == 'g' or kind == 'c' then return steps.g(key, op, a) end
-  local old = call('GET', key) or ''
+  local old = call('GET', key)
+  local x, y, z
+  if old then x, y, z = forms[kind](old, a) else old = '' end
   if op == 'P' or op == 'I' then return '+', old end
   if old == '' and (op == 'R' or op == 'C') then return '0', old end
-  local granted, new, fresh = steps[kind](old, op, a)
+  local granted, new, fresh = steps[kind](op, a, x, y, z)
   return granted, old, new, fresh
 end
 
@@ -46,25 +48,33 @@ local function write(key, new, fresh)
   end
 end
 
-local reply = { seconds, micros }
-local a, all = 4, mode == 'j'
-local later = {}
+-- All states are read, and found to be states, before the first is written: an error leaves none half done. What a part before it has
+-- written is then read again, in mode 'e'.
+local reply, a, all = { seconds, micros }, 4, mode == 'j'
+local parts, written = {}, {}
 for i = 1, #KEYS do
-  local key = KEYS[i]
-  local granted, old, new, fresh = step(key, sub(kinds, i, i), ARGV[a], a + 2)
-  local denied = sub(granted, -1) == '-'
-  reply[2 * i + 1], reply[2 * i + 2] = granted, old
-  if mode == 'e' or denied then
-    write(key, new, fresh)
-  else
-    later[i] = { new, fresh }
+  local part = { KEYS[i], sub(kinds, i, i), ARGV[a], a + 2 }
+  local fine, granted, old, new, fresh = pcall(step, unpack(part))
+  if not fine then
+    local text = granted ~= wrong and (type(granted) == 'table' and granted.err or granted) or 'WRONGTYPE'
+    return redis.error_reply(find(text, 'WRONGTYPE', 1, true) and 'WEIRSTATE ' .. i or text)
   end
-  all = all and not denied
+  part.granted, part.old, part.new, part.fresh = granted, old, new, fresh
+  part.denied = sub(granted, -1) == '-'
+  all = all and not part.denied
+  parts[i] = part
   a = a + 2 + ARGV[a + 1]
 end
-if all then
-  for i = 1, #KEYS do
-    write(KEYS[i], later[i][1], later[i][2])
+for i = 1, #KEYS do
+  local part = parts[i]
+  local key = part[1]
+  if mode == 'e' and written[key] then
+    part.granted, part.old, part.new, part.fresh = step(unpack(part))
   end
+  if mode == 'e' or part.denied or all then
+    write(key, part.new, part.fresh)
+    written[key] = true
+  end
+  reply[2 * i + 1], reply[2 * i + 2] = part.granted, part.old
 end
 return table.concat(reply, ' ')

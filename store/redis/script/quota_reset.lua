@@ -1,11 +1,14 @@
 -- quota-reset: 'start:used'. ARGV: count, width, heals, cost.
 if kinds == 'q' or many then
-  steps.q = function(old, op, a)
-    local count, width, cost = ARGV[a] + 0, ARGV[a + 1] + 0, ARGV[a + 3] + 0
+  forms.q = function(old, a)
     local start, used = match(old, '^(-?%d+):(%d+)$')
+    return time(start), word(used, 0, ARGV[a] + 0)
+  end
+
+  steps.q = function(op, a, start, used)
+    local count, width, cost = ARGV[a] + 0, ARGV[a + 1] + 0, ARGV[a + 3] + 0
     local healed = false
     if start then
-      start, used = start + 0, used + 0
       healed = ARGV[a + 2] == '1' and start > now + width
       if healed then start, used = now, count end
     end

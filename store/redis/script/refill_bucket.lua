@@ -1,11 +1,14 @@
 -- refill-bucket: 'last refill:missing'. ARGV: amount, width, burst, heals, cost.
 if kinds == 'b' or many then
-  steps.b = function(old, op, a)
-    local amount, width, burst, cost = ARGV[a] + 0, ARGV[a + 1] + 0, ARGV[a + 2] + 0, ARGV[a + 4] + 0
+  forms.b = function(old, a)
     local last, missing = match(old, '^(-?%d+):(%d+)$')
+    return time(last), word(missing, 0, ARGV[a + 2] + 0)
+  end
+
+  steps.b = function(op, a, last, missing)
+    local amount, width, burst, cost = ARGV[a] + 0, ARGV[a + 1] + 0, ARGV[a + 2] + 0, ARGV[a + 4] + 0
     local healed = false
     if last then
-      last, missing = last + 0, missing + 0
       healed = ARGV[a + 3] == '1' and last > now + width
       if healed then last, missing = now, burst end
       if now >= last then

@@ -1,12 +1,16 @@
 -- sliding-window: 'index:previous:current'. ARGV: count, width, heals, cost, and C: end.
 if kinds == 'w' or many then
-  steps.w = function(old, op, a)
+  forms.w = function(old, a)
+    local at, before, within = match(old, '^(-?%d+):(%d+):(%d+)$')
+    local count, most = ARGV[a] + 0, floor(farthest / ARGV[a + 1]) + 1
+    return word(at, -most, most), word(before, 0, count), word(within, 0, count)
+  end
+
+  steps.w = function(op, a, at, before, within)
     local count, width, cost = ARGV[a] + 0, ARGV[a + 1] + 0, ARGV[a + 3] + 0
     local index, previous, current = floor(now / width), 0, 0
-    local at, before, within = match(old, '^(-?%d+):(%d+):(%d+)$')
     local healed = false
     if at then
-      at, before, within = at + 0, before + 0, within + 0
       healed = ARGV[a + 2] == '1' and at > index + 1
       if healed then at, before, within = index, 0, count end
       if at >= index then

@@ -1,16 +1,27 @@
--- What the machines of the other files share. Each file makes steps[its letter], if it is asked for: a function of
--- (old state, operation, where its arguments begin in ARGV) that returns what was granted, the new state, and when that is fresh.
+-- What the machines of the other files share. Each file makes, if it is asked for, two functions. forms[its letter] reads a state that is
+-- not '', of (state, where its arguments begin in ARGV), and returns its words; what is no state of the limit is an error.
+-- steps[its letter] is of (operation, where its arguments begin, the words or nothing): it returns what was granted, the new state, and
+-- when that is fresh.
 -- No new state: nothing is to be written; '': the key is to be forgotten.
 --
 -- Operations: 'T' take, 'U' take up to, 'R' refund, 'C' cancel. R and C find a state that is not empty, T and U may find ''.
 -- Denials that heal return the healed state. Where a state may be healed ARGV says '1': where the time is the server's.
 
 local floor, min, max = math.floor, math.min, math.max
-local find, sub, match = string.find, string.sub, string.match
+local sub = string.sub
 local trusted = given ~= ''
 local kinds = ARGV[3]
 local many = #KEYS > 1
-local steps = {}
+local forms, steps = {}, {}
+
+-- An error that is this table is of a value that is no state.
+local wrong = {}
+local function word(text, low, high)
+  local n = text and tonumber(text)
+  if not n or n < low or n > high then error(wrong) end
+  return n
+end
+local function time(text) return word(text, -farthest, farthest) end
 
 -- Expiry is by the server's clock. Where the time is the caller's, that may be slower: a day more.
 local function keep(key, state, fresh)

@@ -5,11 +5,15 @@
 -- ARGV[1] the time in µs since the Unix epoch, or '' for the server's
 -- ARGV[2] 't' or 'r': a Take of one linear limit, the case to be quick in; else see parts.lua
 --
+-- A value that is no state of its limit is the error 'WEIRSTATE n', for the n-th key: nothing is written then.
+--
 -- The reply is 'seconds microseconds', of the time, and for each state ' granted old': '+' for all that was asked, '-' for
 -- denied, or units; and the state before.
 
 local call, format = redis.call, string.format
+local find, match = string.find, string.match
 local given, mode = ARGV[1], ARGV[2]
+local farthest = 5617123009213693 -- from 1970 that a time in a state can be, in µs
 local seconds, micros, now
 if given == '' then
   local time = call('TIME')
@@ -23,8 +27,12 @@ end
 if mode == 't' then
   local key = KEYS[1]
   local old = call('GET', key)
-  local debt = old and old - now or 0
-  if debt < 0 then debt = 0 end
+  local debt = 0
+  if old then
+    local tat = find(old, '^-?%d+$') and old + 0 or farthest + 1
+    if tat > farthest or tat < -farthest then return redis.error_reply('WEIRSTATE 1') end
+    if tat > now then debt = tat - now end
+  end
   local after
   local allowed = debt <= ARGV[4] + 0
   if allowed then
@@ -49,13 +57,10 @@ if mode == 'r' then
   local old = call('GET', key)
   local debt, owed = 0, 0
   if old then
-    local colon = string.find(old, ':', 1, true)
-    debt = string.sub(old, 1, colon - 1) - now
-    if debt < 0 then
-      debt = 0
-    else
-      owed = string.sub(old, colon + 1) + 0
-    end
+    local tat, rem = match(old, '^(-?%d+):(%d+)$')
+    tat = tat and tat + 0 or farthest + 1
+    if tat > farthest or tat < -farthest or rem + 0 >= ARGV[6] + 0 then return redis.error_reply('WEIRSTATE 1') end
+    if tat >= now then debt, owed = tat - now, rem + 0 end
   end
   local after, part
   local most, ceiling = ARGV[4] + 0, ARGV[5] + 0
