@@ -2,12 +2,17 @@ package redis_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/rueidis"
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
@@ -105,10 +110,50 @@ func TestS24Cluster(t *testing.T) {
 func rightsInCluster(t *testing.T, cluster *engine.Cluster) {
 	t.Helper()
 	for _, node := range cluster.Nodes {
-		ask(t, raw(t, node.Addr()), strings.Fields("ACL SETUSER weir on >secret "+rights+" +cluster|slots +cluster|shards")...)
+		ask(t, raw(t, node.Addr()), strings.Fields("ACL SETUSER weir on >secret "+rights+" +cluster|slots +cluster|shards +asking")...)
 	}
 	s := openURL(t, "redis+cluster://weir:secret@"+strings.Join(cluster.Addrs(), ","), redis.Options{})
 	takeAll(t, s, part(t, s, "", "1/1h", "a", 1), part(t, s, "", "hybrid 1/1h", "b", 1), part(t, s, "", "1/1h", "c", 1))
+	whileSlotMoves(t, s, cluster)
+	docs, err := os.ReadFile("../../docs/redis.md")
+	if want := "`+cluster|slots +cluster|shards +asking`"; err != nil || !strings.Contains(string(docs), want) {
+		t.Errorf("docs/redis.md does not show the rights %q, %v", want, err)
+	}
+}
+
+// whileSlotMoves takes from a slot that is on its way to another node, where the key is new: one limit is decided there. Two limits of
+// one key of which only one has moved are an error, and not charged.
+func whileSlotMoves(t *testing.T, s *redis.Store, cluster *engine.Cluster) {
+	t.Helper()
+	var from, to rueidis.Client
+	slot := number(t, raw(t, cluster.Nodes[0].Addr()), "CLUSTER", "KEYSLOT", "{moves}")
+	for _, node := range cluster.Nodes[:3] { // the masters
+		c := raw(t, node.Addr())
+		if err := c.Do(t.Context(), c.B().Arbitrary("SET", "{moves}", "1").Build()).Error(); err == nil {
+			from = c
+			ask(t, c, "DEL", "{moves}")
+		} else {
+			to = c
+		}
+	}
+	id := func(c rueidis.Client) string {
+		text, _ := ask(t, c, "CLUSTER", "MYID").ToString()
+		return text
+	}
+	a, b := part(t, s, "", "10/1h", "moves", 1), part(t, s, "", "11/1h", "moves", 1)
+	take(t, a.Binding, "moves", 3)
+	text := strconv.FormatInt(slot, 10)
+	ask(t, to, "CLUSTER", "SETSLOT", text, "IMPORTING", id(from))
+	ask(t, from, "CLUSTER", "SETSLOT", text, "MIGRATING", id(to))
+	if v := take(t, b.Binding, "moves", 2); v.Remaining != 9 { // by way of ASK
+		t.Errorf("while its slot moves: %+v", v)
+	}
+	if verdicts, err := s.TakeAll(t.Context(), []store.Part{a, b}, store.OwnClock, nil); !errors.Is(err, store.ErrNothingDone) {
+		t.Errorf("keys on both nodes: %+v, %v", verdicts, err)
+	}
+	if v, w := take(t, a.Binding, "moves", 0), take(t, b.Binding, "moves", 0); v.Remaining != 7 || w.Remaining != 9 {
+		t.Errorf("after an error: %+v, %+v", v, w)
+	}
 }
 
 // inTwoOrders has clients that take from two slots in opposite orders: no more passes than the tighter limit says, and what the

@@ -44,10 +44,13 @@ func parseURL(text string) (*address, error) {
 	scheme, rest, found := strings.Cut(text, "://")
 	kind, known := schemes[scheme]
 	if !found || !known {
-		if !found {
+		if !found || strings.ContainsAny(scheme, ":@/?#") { // there may be a password in it
 			scheme = ""
 		}
 		return nil, refuse("scheme", scheme, schemesAccepted)
+	}
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 && strings.Contains(rest[i:], "@") {
+		return nil, refuse("an @", "(not shown)", "the last @ before the first of / ? #: a password, or a parameter, has %XX for the characters :/?#@%")
 	}
 	rest, query, _ := strings.Cut(rest, "?")
 	authority, path, _ := strings.Cut(rest, "/")
@@ -95,7 +98,7 @@ func (a *address) readUser(text string) error {
 	name, password, _ := strings.Cut(text, ":")
 	user, err := url.PathUnescape(name)
 	if err != nil {
-		return refuse("user", name, "text with %XX for the characters :/?#@%")
+		return refuse("user", "(not shown)", "text with %XX for the characters :/?#@%")
 	}
 	if a.client.Password, err = url.PathUnescape(password); err != nil {
 		return refuse("password", "(not shown)", "text with %XX for the characters :/?#@%")
