@@ -37,7 +37,7 @@ func benchmark(b *testing.B, setting, text string, pools, keys int) {
 	o := mine(b)
 	bindings := make([]store.Binding, pools)
 	for i := range bindings {
-		bindings[i] = bind(b, open(b, durable(b).URL()+setting, o), text)
+		bindings[i] = bind(b, open(b, durable(b).URL()+"&pool_max_conns=4"+setting, o), text)
 	}
 	names := make([]string, keys)
 	for i := range names {

@@ -162,6 +162,37 @@ func TestLockedRow(t *testing.T) {
 	recovers(t, b)
 }
 
+// Rows that another client has locked hold up their keys, and no other, while there are fewer of them than connections.
+func TestLockedRows(t *testing.T) {
+	const locked = 12
+	url, o := postgres.SharedServer(t).URL(), mine(t)
+	s := open(t, url, o)
+	b := bind(t, s, "100/1h")
+	for i := range locked {
+		take(t, b, fmt.Sprint("locked ", i), 1, store.OwnClock)
+	}
+	unlock := lock(t, url, o.Table, "locked %")
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for i := range locked {
+		wg.Go(func() {
+			if _, err := b.Do(ctx, fmt.Sprint("locked ", i), algorithm.Op{Cost: 1}, store.OwnClock); err == nil {
+				t.Errorf("locked %d was decided", i)
+			}
+		})
+	}
+	waitFor(t, "statements that wait", func() bool {
+		return query[int](t, url, `SELECT count(*) FROM pg_locks AS wait WHERE NOT granted AND EXISTS (
+			SELECT FROM pg_locks WHERE pid = wait.pid AND relation = $1::regclass)`, o.Table) == locked
+	})
+	for i := range 8 {
+		take(t, b, fmt.Sprint("free ", i), 1, store.OwnClock)
+	}
+	cancel()
+	wg.Wait()
+	unlock()
+}
+
 // A caller who has given up takes nothing.
 func TestCancelledContext(t *testing.T) {
 	b := bind(t, open(t, postgres.SharedServer(t).URL(), mine(t)), "100/1h")

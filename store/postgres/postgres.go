@@ -32,7 +32,7 @@ type Store struct {
 //	postgres://user:password@host:5432/database?sslmode=verify-full&pool_max_conns=8&weir_table=limits.states
 //
 // All parameters of the URL that pgx and libpq have work. Those of this package are weir_table, weir_prefix, weir_unlogged=on, weir_timeout=500ms
-// and weir_migrate=off; they override the Options. There are as many connections as pool_max_conns says, by default 4 or the number
+// and weir_migrate=off; they override the Options. There are as many connections as pool_max_conns says, by default 16 or the number
 // of processors if that is more.
 //
 // It connects, makes the table if it is missing, and returns an error if that can't be done within ten seconds, or a right is

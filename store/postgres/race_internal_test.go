@@ -113,6 +113,9 @@ func (tx timed) Commit(ctx context.Context) error {
 // A swap for words that another transaction is replacing waits for it, and is lost: it neither replaces nor removes the new ones.
 func TestSwapLosesToWhoHoldsTheRow(t *testing.T) {
 	e := testEngine(t, Options{})
+	if _, err := e.pool.Exec(t.Context(), e.table.in(`DELETE FROM TABLE`)); err != nil {
+		t.Fatal(err)
+	}
 	for what, state := range map[string][]int64{"removal": nil, "update": {3}} {
 		if swapped, err := e.Swap(t.Context(), what, swap.Cell{}, []int64{1}, time.Hour); !swapped || err != nil {
 			t.Fatal(swapped, err)

@@ -14,6 +14,10 @@ import (
 // ours is what the parameters of this package begin with.
 const ours = "weir_"
 
+// defaultConns is more than pgx has: a statement that waits for a row which somebody else holds keeps its connection up to the timeout,
+// and keys that are free should find another.
+const defaultConns = 16
+
 // parse takes the parameters of this package out of a URL, and leaves the rest to pgx. No error shows a password.
 func parse(text string, o Options) (*pgxpool.Config, Options, error) {
 	if !strings.HasPrefix(text, "postgres://") && !strings.HasPrefix(text, "postgresql://") {
@@ -49,6 +53,9 @@ func parse(text string, o Options) (*pgxpool.Config, Options, error) {
 	config, err := pgxpool.ParseConfig(base)
 	if err != nil {
 		return nil, o, unreadable(base, err)
+	}
+	if said, err := pgconn.ParseConfig(base); err == nil && said.RuntimeParams["pool_max_conns"] == "" {
+		config.MaxConns = max(config.MaxConns, defaultConns)
 	}
 	return config, o, nil
 }
