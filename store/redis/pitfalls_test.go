@@ -150,7 +150,7 @@ func TestS7LifeOfKeys(t *testing.T) {
 			if w.limit.Algorithm == algorithm.Exponential {
 				most += 2 * w.limit.Period
 			}
-			if span := max(w.limit.Period, most); life == -1 || life > 2*span.Milliseconds()+1000 || life > most.Milliseconds()+1000 {
+			if span := max(w.limit.Period, most); life == -1 || life > 2*span.Milliseconds()+1000 || life > most.Milliseconds()+1002 {
 				t.Errorf("%s: %s lives for %d ms; it is fresh in %v", text, name, life, longest[key])
 			}
 		}

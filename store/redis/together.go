@@ -140,6 +140,9 @@ func halfway(groups int, kept []string, err error) error {
 func (t *taking) look(ctx context.Context, groups [][]member) (denied bool, err error) {
 	for _, group := range groups {
 		d, err := t.ask(ctx, group, none)
+		if err != nil && denied {
+			return false, &partial{"take all: another key had denied before, which limits count that are strict", err}
+		}
 		if err != nil {
 			return false, err
 		}
