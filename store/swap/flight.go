@@ -97,6 +97,9 @@ func (f *flight) try(ctx context.Context) (swapped bool, err error) {
 	}
 	life := f.life(state, earliest)
 	if life <= 0 {
+		if len(cell.State) == 0 && cell.Foreign == nil {
+			return true, nil // nothing for nothing: what was taken was given back in the same flight
+		}
 		state = nil
 	}
 	swapped, err = f.store.engine.Swap(ctx, f.name, cell, state, life)

@@ -116,3 +116,22 @@ func TestFlightsAreBounded(t *testing.T) {
 		t.Errorf("flights of %d and %d, want %d and 1", first, second, mostAtOnce)
 	}
 }
+
+// A flight that takes of a key never seen and gives it all back has nothing to swap in, and does not try to for ever.
+func TestNothingIsNotSwappedForNothing(t *testing.T) {
+	s := New(&table{cells: map[string][]int64{}}, Options{})
+	program, err := store.CompileMicroseconds(store.Spec{Limit: algorithm.MustParseLimit("min-interval 50/1s")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &flight{store: s, name: "k"}
+	for _, kind := range []algorithm.Kind{algorithm.Take, algorithm.Refund} {
+		f.calls = append(f.calls, &call{program: program, op: algorithm.Op{Kind: kind, Cost: 1}, now: store.OwnClock})
+	}
+	if swapped, err := f.try(t.Context()); !swapped || err != nil {
+		t.Errorf("%v, %v", swapped, err)
+	}
+	if granted := f.calls[0].verdict.Granted; granted != 1 {
+		t.Errorf("%d were granted", granted)
+	}
+}
