@@ -3,6 +3,8 @@ package redis_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +40,13 @@ func TestHalfway(t *testing.T) {
 	server := engine.Redis(t)
 	dead := raw(t, server.Addr())
 	server.Kill(t)
+	until(t, patience, func() error { // until the connection is known to be lost
+		var op *net.OpError
+		if err := dead.Do(t.Context(), dead.B().Ping().Build()).Error(); !errors.As(err, &op) || op.Op != "dial" {
+			return fmt.Errorf("it answers %w", err)
+		}
+		return nil
+	})
 	c := &breaking{Client: raw(t, engine.Redis(t).Addr()), dead: dead}
 	s, err := redis.New(c, redis.Options{})
 	if err != nil {
