@@ -26,7 +26,7 @@ const (
 // linearizable records what concurrent clients were told, at times that are theirs, and looks for an order of the operations in
 // which the program would have said the same.
 func linearizable(k *check) {
-	histories(k, k.trusting(), func(b *bound, key string, op algorithm.Op, now int64) (algorithm.Verdict, int64, error) {
+	histories(k, k.rivals(Options{TrustClientTime: true}), someOp, func(b *bound, key string, op algorithm.Op, now int64) (algorithm.Verdict, int64, error) {
 		v, err := b.binding.Do(context.Background(), key, op, now)
 		return v, now, err
 	})
@@ -34,31 +34,45 @@ func linearizable(k *check) {
 
 // linearizableByOwnClock does it by the engine's clock, at the times that a Stamper tells.
 func linearizableByOwnClock(k *check) {
-	s := k.asking()
-	if _, ok := k.bindAll(s, slow)[0].binding.(store.Stamper); !ok {
+	all := k.rivals(Options{})
+	if _, ok := k.bindAll(all[0], slow)[0].binding.(store.Stamper); !ok {
 		k.Skip("the store has no store.Stamper, so the times of its own clock are not known")
 	}
-	histories(k, s, func(b *bound, key string, op algorithm.Op, _ int64) (algorithm.Verdict, int64, error) {
+	histories(k, all, someOp, func(b *bound, key string, op algorithm.Op, _ int64) (algorithm.Verdict, int64, error) {
 		return b.binding.(store.Stamper).DoStamped(context.Background(), key, op, store.OwnClock)
+	})
+}
+
+// refundRaces is the same where most of what is taken is given back at once, so that keys come to nothing while another store takes
+// from them: one that removes what it didn't look at has lost what the other took.
+func refundRaces(k *check) {
+	histories(k, k.rivals(Options{TrustClientTime: true}), giveAndTake, func(b *bound, key string, op algorithm.Op, now int64) (algorithm.Verdict, int64, error) {
+		v, err := b.binding.Do(context.Background(), key, op, now)
+		return v, now, err
 	})
 }
 
 // ask carries out an operation and tells when it took effect.
 type ask func(b *bound, key string, op algorithm.Op, now int64) (v algorithm.Verdict, at int64, err error)
 
-func histories(k *check, s store.Store, do ask) {
-	var all []*bound
+// A mix chooses an operation for a client.
+type mix func(b *bound, random *rand.Rand, now int64) algorithm.Op
+
+// histories has clients ask under each algorithm. Each uses one of the stores: those of one store may travel together, and then
+// never race at the engine.
+func histories(k *check, stores []store.Store, choose mix, do ask) {
+	var all [][]*bound
 	for _, text := range []string{
 		"12/1s", "7/100ms burst=9", "gcra 12/1s", "leaky-bucket 10/1s", "leaky-queue 9/1s", "cooldown 12/1s", "min-interval 50/1s",
 		"refill-bucket 5/1s burst=12", "fixed-window 12/1s", "quota-reset 12/1s", "sliding-log 9/1s", "sliding-window 12/1s",
 		"sliding-buckets 12/1s cells=10", "hybrid 12/1s", "exponential 12/1s", "exponential 12/1s strict",
 	} {
-		if b := k.bind(s, text); b != nil {
+		if b := k.bindOn(stores, text); b != nil {
 			all = append(all, b)
 		}
 	}
-	for _, b := range all { // one after the other: it is the clients that are concurrent
-		b.checkHistory(b.record(do))
+	for _, same := range all { // one after the other: it is the clients that are concurrent
+		same[0].checkHistory(record(same, choose, do))
 	}
 }
 
@@ -73,16 +87,18 @@ type told struct {
 	at int64 // in ticks
 }
 
-// record lets clients ask, and returns what each was told when. Between phases nobody asks, and the caller's time goes on.
-func (b *bound) record(do ask) (history []porcupine.Operation) {
+// record lets clients ask, of one limit on several stores, and returns what each was told when. Between phases nobody asks, and the
+// caller's time goes on.
+func record(same []*bound, choose mix, do ask) (history []porcupine.Operation) {
 	began := time.Now()
 	var mu sync.Mutex
 	for phase := range phases {
-		now := start + int64(phase)*int64(b.limit.Period)/4000*1000
-		b.together(clients, func(client int) {
+		now := start + int64(phase)*int64(same[0].limit.Period)/4000*1000
+		same[0].together(clients, func(client int) {
+			b := same[client%len(same)]
 			random := b.random(b.limit, phase, client)
 			for range opsPerPhase {
-				op := b.someOp(random, now)
+				op := choose(b, random, now)
 				key := fmt.Sprint("key ", random.IntN(historyKeys))
 				call := int64(time.Since(began))
 				v, at, err := do(b, key, op, now)
@@ -102,7 +118,7 @@ func (b *bound) record(do ask) (history []porcupine.Operation) {
 	return history
 }
 
-func (b *bound) someOp(random *rand.Rand, now int64) algorithm.Op {
+func someOp(b *bound, random *rand.Rand, now int64) algorithm.Op {
 	op := algorithm.Op{Cost: 1 + random.Int64N(2)}
 	switch n := random.IntN(20); {
 	case n == 0:
@@ -117,6 +133,17 @@ func (b *bound) someOp(random *rand.Rand, now int64) algorithm.Op {
 		op.Cost = 0
 	}
 	return op
+}
+
+// giveAndTake takes little, and gives back as much as it takes, or all there is.
+func giveAndTake(b *bound, random *rand.Rand, _ int64) algorithm.Op {
+	switch n := random.IntN(10); {
+	case n < 5:
+		return algorithm.Op{Cost: 1}
+	case n < 9:
+		return algorithm.Op{Kind: algorithm.Refund, Cost: 1}
+	}
+	return algorithm.Op{Kind: algorithm.Refund, Cost: b.limit.Capacity()}
 }
 
 // checkHistory looks for an order, key by key.

@@ -30,6 +30,20 @@ var slow = []string{
 	"sliding-buckets 25/720h cells=30", "hybrid 25/720h", "exponential 25/720h", "exponential 25/720h strict",
 }
 
+// tight are such limits with so little room that nearly all who race are denied, roomy are such with room for all.
+var (
+	tight = []string{
+		"2/720h", "gcra 2/720h", "leaky-bucket 2/720h", "leaky-queue 2/720h queue=1", "cooldown 2/720h", "min-interval 1/720h",
+		"refill-bucket 1/720h burst=2", "fixed-window 2/720h", "quota-reset 2/720h", "sliding-log 2/720h", "sliding-window 2/720h",
+		"sliding-buckets 2/720h cells=30", "hybrid 2/720h", "exponential 2/720h", "exponential 2/720h strict",
+	}
+	roomy = []string{
+		"500/720h", "gcra 500/720h", "leaky-bucket 500/720h", "leaky-queue 500/720h queue=499", "cooldown 500/720h", "refill-bucket 5/720h burst=500",
+		"fixed-window 500/720h", "quota-reset 500/720h", "sliding-log 500/720h", "sliding-window 500/720h", "sliding-buckets 500/720h cells=30",
+		"hybrid 500/720h", "exponential 500/720h", "exponential 500/720h strict",
+	}
+)
+
 // quick are limits, one of each algorithm, that have given all back within a second.
 var quick = []string{
 	"2/400ms", "gcra 2/400ms", "leaky-bucket 2/400ms", "leaky-queue 2/400ms queue=1", "cooldown 2/400ms", "min-interval 2/800ms",

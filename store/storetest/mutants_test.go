@@ -151,9 +151,42 @@ func forgetful() result {
 	}
 }
 
+// chargedInRaces charges the third request that a window denies.
+func chargedInRaces() result {
+	denied := map[string]int{}
+	return func(b *shelfBinding, name string, state []int64, op algorithm.Op, now int64) ([]int64, algorithm.Result) {
+		state, r := b.program.Apply(state, op, now)
+		if b.spec.Limit.Algorithm == algorithm.FixedWindow && !r.Allowed {
+			if denied[name]++; denied[name] == 3 {
+				state[1]++
+			}
+		}
+		return state, r
+	}
+}
+
+// lostInRaces does not charge the hundredth request of a key.
+func lostInRaces() result {
+	takes := map[string]int{}
+	return func(b *shelfBinding, name string, state []int64, op algorithm.Op, now int64) ([]int64, algorithm.Result) {
+		old := slices.Clone(state)
+		state, r := b.program.Apply(state, op, now)
+		if takes[name]++; takes[name] == 100 {
+			state = old
+		}
+		return state, r
+	}
+}
+
 var concurrencyMutants = []mutant{
 	{"an update is lost when two are under way", []string{"S3-goroutines", "linearizable", "linearizable-own-clock"},
 		faults{unlocked: func(*shelfBinding, algorithm.Op) bool { return true }}},
+	{"what one store does is lost when another does something", []string{"linearizable", "linearizable-own-clock", "S3-charged", "refund-races"},
+		faults{shared: true, unlocked: func(*shelfBinding, algorithm.Op) bool { return true }}},
+	{"what is given back to nothing is removed unseen", []string{"refund-races"},
+		faults{shared: true, unlocked: kind(algorithm.Refund)}},
+	{"a request that is denied in a race is charged", []string{"S3-goroutines", "S3-charged"}, faults{shared: true, apply: chargedInRaces()}},
+	{"a unit of a race is not charged", []string{"S3-charged"}, faults{shared: true, apply: lostInRaces()}},
 	{"a peek writes back what it has read", []string{"S19-peek-contended"}, faults{unlocked: isPeek}},
 	{"an operation tells another time than its own", []string{"linearizable-own-clock"}, faults{stamp: func(us int64) int64 { return us - 300_000 }}},
 	{"parts are taken without giving back", []string{"S5-joint", "S6-joint-concurrent"}, faults{
@@ -293,6 +326,9 @@ func TestEveryFaultIsFound(t *testing.T) {
 		t.Run(strings.ReplaceAll(m.fault, " ", "-"), func(t *testing.T) {
 			for _, rule := range m.rules {
 				h := shelfHarness(newShelf(m.faults))
+				if m.faults.shared {
+					h.Process = "here"
+				}
 				found[rule] = true
 				r := holds(t, h, rule)
 				if !r.failed {

@@ -37,6 +37,7 @@ type faults struct {
 	joint    func(s *shelfStore, parts []store.Part, now int64) []algorithm.Verdict
 	inspect  func(state []int64, at int64) ([]int64, int64)
 	reset    func(s *shelf, b *shelfBinding, key string)
+	shared   bool // by stores that race, of which each does one thing at a time
 	aliases  bool // keeps the memory of keys
 }
 
@@ -47,6 +48,7 @@ func (s *shelf) open(o Options) store.Store { return &shelfStore{shelf: s, trust
 type shelfStore struct {
 	*shelf
 	trusts bool
+	turn   sync.Mutex // of shared stores
 }
 
 type shelfBinding struct {
@@ -118,6 +120,10 @@ func (b *shelfBinding) DoStamped(ctx context.Context, key string, op algorithm.O
 		return v, 0, ctx.Err()
 	}
 	s := b.store.shelf
+	if f.shared {
+		b.store.turn.Lock()
+		defer b.store.turn.Unlock()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.away {

@@ -132,6 +132,15 @@ func (k *check) name() string {
 func (k *check) trusting() store.Store { return k.harness.Open(k.TB, Options{TrustClientTime: true}) }
 func (k *check) asking() store.Store   { return k.harness.Open(k.TB, Options{}) }
 
+// rivals opens stores that have one engine, of which each races the others; one if they would not be shared.
+func (k *check) rivals(o Options) []store.Store {
+	all := []store.Store{k.harness.Open(k.TB, o)}
+	for k.shared() && len(all) < 3 {
+		all = append(all, k.harness.Open(k.TB, o))
+	}
+	return all
+}
+
 // shared reports whether stores that are opened have one engine.
 func (k *check) shared() bool { return k.harness.Process != "" }
 
@@ -163,6 +172,20 @@ func (k *check) bind(s store.Store, text string) *bound {
 		return nil
 	}
 	return k.bindSpec(s, store.Spec{Limit: limit, Name: k.name()})
+}
+
+// bindOn prepares a limit on several stores, under one name. It returns nil for one that the harness says is refused.
+func (k *check) bindOn(stores []store.Store, text string) []*bound {
+	k.Helper()
+	first := k.bind(stores[0], text)
+	if first == nil {
+		return nil
+	}
+	same := []*bound{first}
+	for _, s := range stores[1:] {
+		same = append(same, k.bindSpec(s, first.spec))
+	}
+	return same
 }
 
 // bindSpec prepares a limit that is not refused.
