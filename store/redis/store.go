@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -131,7 +132,7 @@ func (s *Store) run(ctx context.Context, verb string, keys, args []string) (stri
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	text, err := s.call(ctx, keys, args)
-	for n := 1; n < tries && between(err) && pause(ctx, n); n++ {
+	for n := 1; n < tries && (between(err) || ofAnother(ctx, err)) && pause(ctx, n); n++ {
 		text, err = s.call(ctx, keys, args)
 	}
 	if err != nil {
@@ -154,6 +155,13 @@ func (s *Store) call(ctx context.Context, keys, args []string) (string, error) {
 func between(err error) bool {
 	e, ok := rueidis.IsRedisErr(err)
 	return ok && e.IsTryAgain()
+}
+
+// ofAnother reports whether an error is that another caller gave up while it dialled the connection that all share. Nothing was sent.
+func ofAnother(ctx context.Context, err error) bool {
+	var op *net.OpError
+	return ctx.Err() == nil && errors.As(err, &op) && op.Op == "dial" &&
+		(errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
 }
 
 // forgotten reports whether an error is that the server does not know the script. It has then done nothing.
