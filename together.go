@@ -52,7 +52,7 @@ func TakeAll(ctx context.Context, charges ...Charge) (Decision, []Decision, erro
 	for i, c := range charges {
 		each[i] = verdicts[index[i]].Decision(c.Limiter.capacity)
 	}
-	return together(each), each, nil
+	return algorithm.Together(each), each, nil
 }
 
 type part struct {
@@ -101,22 +101,4 @@ func takeParts(ctx context.Context, parts []part, now int64) ([]algorithm.Verdic
 func (p part) compare(other part) int {
 	a, b := p.limiter, other.limiter
 	return cmp.Or(cmp.Compare(p.Key, other.Key), cmp.Compare(a.name, b.name), cmp.Compare(a.limit.String(), b.limit.String()))
-}
-
-// together is the decision on a request that each of these must pass.
-func together(each []Decision) Decision {
-	all := Decision{Allowed: true}
-	for i, d := range each {
-		if i == 0 || d.Remaining < all.Remaining {
-			all.Limit, all.Remaining = d.Limit, d.Remaining
-		}
-		all.Allowed = all.Allowed && d.Allowed
-		all.RetryAfter = max(all.RetryAfter, d.RetryAfter)
-		all.ResetAfter = max(all.ResetAfter, d.ResetAfter)
-		all.Delay = max(all.Delay, d.Delay)
-	}
-	if !all.Allowed {
-		all.Delay = 0
-	}
-	return all
 }

@@ -25,6 +25,25 @@ type Decision struct {
 	Delay time.Duration
 }
 
+// Together is the decision on a request that each of these must pass: allowed if all allow, with the least Remaining and its Limit,
+// and the greatest RetryAfter, ResetAfter and Delay. Nothing is delayed that is denied. Of no decisions it is allowed.
+func Together(each []Decision) Decision {
+	all := Decision{Allowed: true}
+	for i, d := range each {
+		if i == 0 || d.Remaining < all.Remaining {
+			all.Limit, all.Remaining = d.Limit, d.Remaining
+		}
+		all.Allowed = all.Allowed && d.Allowed
+		all.RetryAfter = max(all.RetryAfter, d.RetryAfter)
+		all.ResetAfter = max(all.ResetAfter, d.ResetAfter)
+		all.Delay = max(all.Delay, d.Delay)
+	}
+	if !all.Allowed {
+		all.Delay = 0
+	}
+	return all
+}
+
 // A Kind of operation on a key's state.
 type Kind uint8
 

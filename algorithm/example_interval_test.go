@@ -32,3 +32,11 @@ func ExampleProgram_Check() {
 	// <nil>
 	// weir: the state [498713] is none that fixed-window 10/1h makes; it stays until it is reset
 }
+
+func ExampleTogether() {
+	hour := algorithm.Decision{Allowed: true, Limit: 100, Remaining: 98, ResetAfter: time.Hour}
+	second := algorithm.Decision{Limit: 2, RetryAfter: time.Second, ResetAfter: time.Second}
+	d := algorithm.Together([]algorithm.Decision{hour, second})
+	fmt.Println(d.Allowed, d.Limit, d.Remaining, d.RetryAfter, d.ResetAfter)
+	// Output: false 2 0 1s 1h0m0s
+}

@@ -82,28 +82,10 @@ func (r *replies) together(k *call) {
 		each[i] = v.Decision(parts[i].bound.Capacity)
 	}
 	r.array(1 + len(each))
-	r.write(k.form, all(each))
+	r.write(k.form, algorithm.Together(each))
 	for _, d := range each {
 		r.write(k.form, d)
 	}
-}
-
-// all is the decision on a request that each of these must pass.
-func all(each []algorithm.Decision) algorithm.Decision {
-	a := algorithm.Decision{Allowed: true}
-	for i, d := range each {
-		if i == 0 || d.Remaining < a.Remaining {
-			a.Limit, a.Remaining = d.Limit, d.Remaining
-		}
-		a.Allowed = a.Allowed && d.Allowed
-		a.RetryAfter = max(a.RetryAfter, d.RetryAfter)
-		a.ResetAfter = max(a.ResetAfter, d.ResetAfter)
-		a.Delay = max(a.Delay, d.Delay)
-	}
-	if !a.Allowed {
-		a.Delay = 0
-	}
-	return a
 }
 
 // takeAll is WEIR.TAKEALL key limit [COST n] [NAME name] [AND key limit …] [AT time] [NS].

@@ -296,6 +296,7 @@ func TestUpdatesAreHeapOnly(t *testing.T) {
 		}
 	}
 	var updates, hot int64
+	// The server publishes its statistics when it likes; it is asked until they are there.
 	for until := time.Now().Add(20 * time.Second); updates < 900 && time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
 		sql := `SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relid = $1::regclass`
 		if err := e.pool.QueryRow(t.Context(), sql, string(e.table)).Scan(&updates, &hot); err != nil {

@@ -48,6 +48,9 @@ func meanwhile(t *testing.T, e *engine, tx pgx.Tx, statement func()) {
 		default:
 		}
 	}
+	if n == 0 {
+		t.Error("the statement was not seen to wait, so nothing was shown")
+	}
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Error(err)
 	}
