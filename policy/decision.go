@@ -1,0 +1,47 @@
+package policy
+
+import "github.com/weirlimit/weir"
+
+// A Decision is the answer to a request that some policies match. The embedded one is that of the enforced limits together: allowed if all
+// allow, with the least Remaining and its Limit, and the greatest RetryAfter of those that deny. With no limit that
+// applies it is allowed, and Limit is 0.
+type Decision struct {
+	weir.Decision
+	// Each is what stands for each limit of each policy that matched, enforced or not, in the order of the configuration.
+	Each []LimitDecision
+	// Denied are the names of the policies that denied, enforced ones only.
+	Denied []string
+	// Failed is the error of the store if it could not decide; policies then did as their on_store_error says.
+	Failed error
+	// Token settles the request when its work is done, if there is something to settle: a lease of a concurrency limit, or a
+	// reservation. It is text, and works in every process that has the same store. Else it is empty.
+	Token string
+}
+
+// A Role says what a limit's decision is good for.
+type Role uint8
+
+const (
+	// Enforced limits decide.
+	Enforced Role = iota
+	// Shadow limits, of a policy in shadow mode, are charged and counted, and never deny.
+	Shadow
+	// Candidate limits are tried beside the enforced ones of their policy: charged and counted, and never deny.
+	Candidate
+)
+
+// String returns the role as it is shown to people: enforced, shadow, candidate.
+func (r Role) String() string { return [...]string{"enforced", "shadow", "candidate"}[r] }
+
+// A LimitDecision is what stands for one limit.
+type LimitDecision struct {
+	weir.Decision // allowed if this limit alone would allow; of a deny it is not, of unlimited it is
+	Policy        string
+	Plan          string     // of the client, "" for the default limits; "own" for limits of its own
+	Limit         weir.Limit // the zero Limit for a plan that is deny or unlimited
+	Key           string     // as it is counted
+	Cost          int64
+	Role          Role
+	// Local says that this process alone decided, because the store could not: on_store_error local.
+	Local bool
+}

@@ -1,0 +1,26 @@
+package policy
+
+import (
+	"net/http"
+	"net/netip"
+	"time"
+)
+
+// A Request is what policies look at. Who is not served over HTTP leaves out what he has not, and says what he has in Attributes.
+// Check does not keep it, nor change it.
+type Request struct {
+	Method   string
+	Host     string // with or without a port
+	Path     string // as in the URL, decoded: what is matched is exactly this
+	RawQuery string // as in the URL, without the ?
+	Header   http.Header
+	// ClientIP is who asks, by an address that the caller vouches for. It is matched, and becomes a key, unmapped.
+	ClientIP netip.Addr
+	// Attributes are whatever else the caller knows, by names of the caller's.
+	Attributes map[string]string
+	// Cost, if not nil, is what the request costs, whatever the policies say: 0 is a peek.
+	Cost *int64
+	// Hold, if positive, reserves: what is charged is an estimate, to be settled by [Set.Commit] or [Set.Cancel] within this time.
+	// If neither comes, it is given back when the time is over.
+	Hold time.Duration
+}
