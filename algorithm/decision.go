@@ -60,20 +60,32 @@ const (
 	// which units those are, and is else a Refund. Limit.Outstanding says how many may be given back. Under leaky-queue it
 	// does nothing if something was taken since: two requests would leave at one time.
 	Cancel
+	// Renew takes the cost anew, for another Period, in place of what was taken with the same End. It is of concurrent limits. If the old lease
+	// is over it is a Take. For other algorithms it is a peek.
+	Renew
+	// Reserve is a Take whose units can be settled, by its ID, within its Life. If nobody does they are given back when that is over,
+	// as by a Cancel. A second Reserve of one ID that is alive is granted, and takes nothing. It is of an [Account].
+	Reserve
+	// Commit settles a Reserve at what it really cost: Cost units, of which those that were not reserved are taken, and those that there is no room for
+	// are owed, and taken before anything else as room comes. Cost 0 gives all back. It is denied, and changes nothing, if there
+	// is no reservation of the ID: it was settled, or its life is over. It is of an [Account].
+	Commit
 )
 
 // An Op is an operation, as plain data. Its cost is not negative.
 type Op struct {
 	Kind Kind
 	Cost int64
-	End  int64 // of a Cancel: the time of the Take and its ResetAfter, in ticks since the Unix epoch
+	End  int64 // of a Cancel or Renew: the time of the Take and its ResetAfter, in ticks since the Unix epoch
+	ID   int64 // of a Reserve or Commit: the reservation's, chosen at random by who reserves
+	Life int64 // of a Reserve: how long it can be settled, in ticks, more than 0
 }
 
 // A Result is what an operation did.
 type Result struct {
 	Decision
 	// Granted is the number of units taken: the cost of a request that was allowed, or what TakeUpTo found.
-	// Of a Cancel it is the units given back.
+	// Of a Cancel it is the units given back, of a Commit what it cost.
 	Granted int64
 }
 

@@ -3,6 +3,7 @@ package algorithm
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 )
 
@@ -44,6 +45,13 @@ type Limit struct { //nolint:recvcheck // a limit is a value; only UnmarshalText
 	Cells int64
 	// Strict makes denied requests count too, so that a client that keeps hammering stays out. For exponential.
 	Strict bool
+
+	// Unit is what Count is for: a Day, Week, Month or Year of the calendar. For calendar, whose Period need not be given.
+	Unit Unit
+	// Zone is the time zone of the calendar, as the IANA names it; "" means UTC. For calendar.
+	Zone string
+	// Anchor is where a unit of the calendar begins; see [Unit]. 0 means where the calendar has it. For calendar.
+	Anchor int64
 }
 
 // A LimitError says which field of a limit makes no sense, what it was, and what would be accepted.
@@ -80,6 +88,16 @@ func (l Limit) Canonical() Limit {
 		if l.Cells == 0 {
 			l.Cells = DefaultCells
 		}
+	case Calendar:
+		if l.Zone == "" {
+			l.Zone = utc
+		}
+		if l.Anchor == 0 {
+			l.Anchor = l.Unit.anchor()
+		}
+		if l.Period == 0 {
+			l.Period = l.Unit.nominal()
+		}
 	}
 	return l
 }
@@ -115,9 +133,15 @@ func (l Limit) validate() error {
 		return refuse("algorithm", fmt.Sprintf("%q", string(a)), "%s", names())
 	case l.Count < 1:
 		return refuse("count", l.Count, "1 to %d", int64(math.MaxInt64))
+	case a == Calendar:
+		if err := l.validateCalendar(); err != nil {
+			return err
+		}
+	case l.Period < 1 && a == Concurrent:
+		return refuse("lease", l.Period, "1ns or longer")
 	case l.Period < 1:
 		return refuse("period", l.Period, "1ns or longer")
-	case a == SlidingLog && l.Count > MaxLogCount:
+	case (a == SlidingLog || a == Concurrent) && l.Count > MaxLogCount:
 		return refuse("count", l.Count, "1 to %d for %s, which keeps an entry for each request", MaxLogCount, a)
 	case a == Exponential && l.Count > MaxRateCount:
 		return refuse("count", l.Count, "1 to %d for %s", int64(MaxRateCount), a)
@@ -145,8 +169,15 @@ func (l Limit) validateOptions() error {
 			return refuse(o.field, o.value, "%s", o.accept)
 		}
 	}
-	if l.Strict && a != Exponential {
+	switch {
+	case l.Strict && a != Exponential:
 		return refuse("strict", l.Strict, "none for %s", a)
+	case l.Unit != "" && a != Calendar:
+		return refuse("unit", strconv.Quote(string(l.Unit)), "none for %s", a)
+	case l.Zone != "" && a != Calendar:
+		return refuse("tz", strconv.Quote(l.Zone), "none for %s", a)
+	case l.Anchor != 0 && a != Calendar:
+		return refuse("anchor", l.Anchor, "none for %s", a)
 	}
 	return nil
 }

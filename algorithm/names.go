@@ -173,11 +173,34 @@ const Hybrid Algorithm = "hybrid"
 //   - Source: T. Finch, "exponential rate limiting", dotat.at, 2024, after his ratelimit in the Exim mail server.
 const Exponential Algorithm = "exponential"
 
+// Calendar counts the units of the current day, week, month or year of a calendar, in a time zone, and denies what would
+// bring the count above Count. It is [FixedWindow] on the grid that people live by: a day has 23 to 25 hours, a month 28 to 31 days. What is
+// a window's first instant where clocks are set is said at [Unit].
+//
+//   - Bound: 2q in any interval that is shorter than the shortest window: q just before an edge of the grid and q just after.
+//   - Reaction: q units, or 2q if an edge comes between.
+//   - State: two words, the window's first instant and its count.
+//   - Use: for quotas that are sold by the month, and those that people read on a calendar or a bill.
+//   - Source: E. M. Reingold and N. Dershowitz, "Calendrical Calculations", 1997, on units of unequal length; the time zones are IANA's.
+const Calendar Algorithm = "calendar"
+
+// Concurrent admits a unit if fewer than Count are in flight. Each is in flight until it is released, with a [Cancel] of its End, or
+// its lease of Period is over because who held it has died. It is [SlidingLog] with units that are given back, and its
+// RetryAfter is when the oldest lease ends: a release may make room sooner.
+//
+//   - Bound: q in flight, of those that are released or renewed within their lease; q admitted in any lease without a release.
+//   - Reaction: q units.
+//   - State: two words for each instant at which units in flight were admitted: up to 2q. Count is at most [MaxLogCount].
+//   - Use: where the work is what must be bounded, not how often it begins: uploads, reports, connections to a database.
+//   - Source: C. Gray and D. Cheriton, "Leases: An Efficient Fault-Tolerant Mechanism for Distributed File Cache Consistency", 1989.
+const Concurrent Algorithm = "concurrent"
+
 // All lists every algorithm, in the order in which the documentation presents them.
 func All() []Algorithm {
 	return []Algorithm{
 		TokenBucket, GCRA, LeakyBucket, LeakyQueue, Cooldown, MinInterval, RefillBucket,
 		FixedWindow, QuotaReset, SlidingLog, SlidingWindow, SlidingBuckets, Hybrid, Exponential,
+		Calendar, Concurrent,
 	}
 }
 

@@ -15,6 +15,7 @@ type Program struct {
 	tick     int64 // nanoseconds per tick
 	capacity int64
 	machine  machine
+	text     string // of the limit
 }
 
 // A machine is one algorithm over its state. Waits in its decisions are ticks, and Never stays Never.
@@ -26,6 +27,8 @@ type machine interface {
 	refund(state []int64, cost, now int64) []int64
 	// heal repairs a state that is further ahead of now than the limit can have brought it, to full debt.
 	heal(state []int64, now int64) bool
+	// inherit returns the state of a key that used these units, at most the capacity and at least 1, under another limit.
+	inherit(u used, now int64) []int64
 	// valid reports whether a state that is not empty is of a form that the machine makes, with times up to farthest from 0.
 	valid(state []int64, farthest int64) bool
 }
@@ -41,7 +44,7 @@ func Compile(limit Limit, tick time.Duration) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Program{limit: limit, tick: int64(tick), capacity: limit.Capacity(), machine: machine}, nil
+	return &Program{limit: limit, tick: int64(tick), capacity: limit.Capacity(), machine: machine, text: limit.String()}, nil
 }
 
 // CompileShared is Compile for states that mean the same under every limit of the linear family, so that limits may
@@ -88,6 +91,10 @@ func newMachine(l Limit, tick int64) (machine, error) {
 		return newHybrid(l, tick)
 	case Exponential:
 		return newExponential(l, tick)
+	case Calendar:
+		return newCalendar(l, tick)
+	case Concurrent:
+		return newConcurrent(l, tick)
 	}
 	return newLinear(l, tick)
 }
@@ -126,6 +133,12 @@ func (p *Program) Apply(state []int64, op Op, now int64) ([]int64, Result) {
 			state, r.Granted = p.cancel(state, op.Cost, op.End, now)
 		}
 		state, r.Decision = p.machine.take(state, 0, now)
+	case Renew:
+		var d Decision
+		if state, d = p.renew(state, op, now); d.Allowed {
+			r.Granted = op.Cost
+		}
+		r.Decision = d
 	case Reset:
 		state = state[:0]
 		_, r.Decision = p.machine.take(nil, 0, now)

@@ -14,8 +14,11 @@ const maxText = 200
 // ParseLimit reads the limit text:
 //
 //	[algorithm] count/period [burst=n] [queue=n] [cells=n] [strict]
+//	[calendar] count/day|week|month|year [tz=zone] [anchor=n]
+//	concurrent count lease=duration
 //
-// as in "100/1m", "gcra 10/1s burst=20" or "sliding-buckets 100/1m cells=60". The period is a Go duration; a
+// as in "100/1m", "gcra 10/1s burst=20", "sliding-buckets 100/1m cells=60", "10000/month anchor=15 tz=Europe/Berlin" or
+// "concurrent 10 lease=30s". The period is a Go duration; a
 // bare unit stands for one of it ("10/s"). The limit that it returns is valid, and in canonical form.
 func ParseLimit(text string) (Limit, error) {
 	if len(text) > maxText {
@@ -29,7 +32,13 @@ func ParseLimit(text string) (Limit, error) {
 	if len(words) == 0 {
 		return Limit{}, refuse("text", fmt.Sprintf("%q", text), "[algorithm] count/period, such as 100/1m or gcra 10/1s burst=20")
 	}
-	if err := l.parseRate(words[0]); err != nil {
+	var err error
+	if l.Algorithm == Concurrent {
+		l.Count, err = parseCount("count", words[0])
+	} else {
+		err = l.parseRate(words[0])
+	}
+	if err != nil {
 		return Limit{}, err
 	}
 	for _, word := range words[1:] {
@@ -58,12 +67,22 @@ func (l *Limit) parseRate(word string) (err error) {
 	if l.Count, err = parseCount("count", count); err != nil {
 		return err
 	}
+	if unit := Unit(period); unit.known() {
+		if l.Algorithm != "" && l.Algorithm != Calendar {
+			return refuse("period", fmt.Sprintf("%q", period), "a duration for %s; units of the calendar are for calendar", l.Algorithm)
+		}
+		l.Algorithm, l.Unit = Calendar, unit
+		return nil
+	}
+	if l.Algorithm == Calendar {
+		return refuse("period", fmt.Sprintf("%q", period), "%s", unitsAccepted)
+	}
 	if period != "" && period[0] >= 'a' {
 		period = "1" + period
 	}
 	l.Period, err = time.ParseDuration(period)
 	if err != nil {
-		return refuse("period", fmt.Sprintf("%q", period), "a duration such as 1s, 500ms, 1m, 1h30m or 24h, up to 292 years")
+		return refuse("period", fmt.Sprintf("%q", period), "a duration such as 1s, 500ms, 1m, 1h30m or 24h, up to 292 years, or "+unitsAccepted)
 	}
 	return nil
 }
@@ -84,14 +103,37 @@ func (l *Limit) parseOption(word string) (err error) {
 		}
 		l.Strict = true
 		return nil
+	case "tz", "anchor", "lease":
+		return l.parseCalendarOption(name, value)
 	default:
-		return refuse("option", fmt.Sprintf("%q", word), "burst=n, queue=n, cells=n or strict")
+		return refuse("option", fmt.Sprintf("%q", word), "burst=n, queue=n, cells=n, strict, tz=zone, anchor=n or lease=duration")
 	}
 	if *field != 0 {
 		return refuse(name, "twice", "once")
 	}
 	if *field, err = parseCount(name, value); err == nil && *field < 1 {
 		err = refuse(name, *field, "1 or more")
+	}
+	return err
+}
+
+// parseCalendarOption reads an option of calendar and concurrent limits.
+func (l *Limit) parseCalendarOption(name, value string) (err error) {
+	switch {
+	case name == "lease" && l.Algorithm != Concurrent:
+		return refuse(name, strconv.Quote(value), "none for %s", l.Canonical().Algorithm)
+	case name == "tz" && l.Zone != "" || name == "anchor" && l.Anchor != 0 || name == "lease" && l.Period != 0:
+		return refuse(name, "twice", "once")
+	case name == "tz":
+		if l.Zone = value; value == "" {
+			return refuse(name, strconv.Quote(value), "%s", zoneAccepted)
+		}
+	case name == "anchor":
+		l.Anchor, err = l.Unit.parseAnchor(value)
+	default:
+		if l.Period, err = time.ParseDuration(value); err != nil {
+			return refuse(name, strconv.Quote(value), "a duration such as 30s or 5m")
+		}
 	}
 	return err
 }
@@ -111,10 +153,18 @@ func parseCount(field, text string) (int64, error) {
 func (l Limit) String() string {
 	l = l.Canonical()
 	var b strings.Builder
-	if l.Algorithm != TokenBucket {
+	if l.Algorithm != TokenBucket && l.Algorithm != Calendar {
 		b.WriteString(string(l.Algorithm) + " ")
 	}
-	b.WriteString(strconv.FormatInt(l.Count, 10) + "/" + formatPeriod(l.Period))
+	b.WriteString(strconv.FormatInt(l.Count, 10))
+	switch l.Algorithm {
+	case Calendar:
+		b.WriteString(l.calendarText())
+	case Concurrent:
+		b.WriteString(" lease=" + formatPeriod(l.Period))
+	default:
+		b.WriteString("/" + formatPeriod(l.Period))
+	}
 	option := func(name string, value, silent int64) {
 		if value != silent && value != 0 {
 			b.WriteString(" " + name + "=" + strconv.FormatInt(value, 10))

@@ -25,9 +25,11 @@ const layout = "1"
 
 // Names are the names under which a shared engine keeps the states of one binding, such as
 //
-//	weir:1:{user:42}:login:100/1m
+//	weir:1:{user:42}:login
+//	weir:1:{user:42}::100/1m
 //
-// which is prefix, layout, {key}, name of the limiter, limit. They are of printable ASCII without spaces, for people
+// which is prefix, layout, {key}, and the name of the limiter; or an empty one and the limit, of a limiter that has no name. Where limits of one name share
+// a debt of time it is login:debt. They are of printable ASCII without spaces, for people
 // to read. The key is in braces, and there are no others, so that Redis Cluster keeps all limits of one key in one slot.
 //
 // No two tuples have the same name. Bytes that are not printable ASCII, and those with a meaning here, are written as
@@ -44,11 +46,14 @@ func NewNames(prefix string, spec Spec) (Names, error) {
 	if err := CheckPrefix(prefix); err != nil {
 		return Names{}, err
 	}
-	limit := "debt" // no limit reads so
-	if !spec.TimeDebt {
-		limit = strings.ReplaceAll(spec.Limit.Canonical().String(), " ", "+")
+	limit := ":" + strings.ReplaceAll(spec.Limit.Canonical().String(), " ", "+")
+	switch {
+	case spec.TimeDebt:
+		limit = ":debt" // no limit reads so
+	case spec.Name != "":
+		limit = "" // what is kept says of which limit it is
 	}
-	identity := escape(spec.Name, ":") + ":" + limit
+	identity := escape(spec.Name, ":") + limit
 	if len(identity) > maxPart {
 		identity = hashed(spec.Name + "\x00" + limit)
 	}

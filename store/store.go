@@ -16,6 +16,13 @@
 //   - Time that steps back may deny for longer, and mints nothing.
 //   - A slow or failing operation on one key does not hold up another key.
 //
+// # When a limit changes
+//
+// A binding with a name, other than one of shared debts, works on one state for (name, key), whatever its limit: an
+// [algorithm.Account], which says whose state it is. What was used stays used when the limit of a name changes, and concurrent
+// callers with different limits, as there are while a change spreads, find what the others have used. The first operation of the next limit
+// writes the account anew even if it denies; a peek does not. A store keeps the account's head, its [algorithm.Account.Head], beside the state.
+//
 // # What a binding may do besides
 //
 // The optional interfaces [Batcher], [Inspector], [Clock] and [Stamper] of a [Binding], and [Joiner], [Timekeeper]
@@ -39,8 +46,9 @@ const OwnClock int64 = math.MinInt64
 type Spec struct {
 	// Limit is what to enforce.
 	Limit algorithm.Limit
-	// Name separates states that would otherwise be shared: bindings of equal name and equal limit have one
-	// state for a key, all others have none in common.
+	// Name says whose states they are: bindings of equal name have one for a key, also if their limits differ, and what was used
+	// under one limit is used under the other. Bindings without a name have one if their limits are equal. All others have
+	// none in common.
 	Name string
 	// TimeDebt lets limits that differ share the state of equal names: what is kept is the time until
 	// the key is fresh, whatever the limit, as redis-cell does. For the linear algorithms only. The interval
@@ -58,7 +66,8 @@ type Store interface {
 // A Binding is a limit prepared by a store.
 //
 // Callers give it valid operations: a known kind, a cost of 0 or more, a time that [Nanoseconds] returned or
-// OwnClock, and in a Cancel an End in nanoseconds, whatever the ticks of the store. It must bear concurrent calls.
+// OwnClock, and in a Cancel or Renew an End, in a Reserve a Life of at least a microsecond, in nanoseconds, whatever the ticks of the store. Reserve and Commit are for
+// bindings that keep accounts: others return [ErrUnnamed]. It must bear concurrent calls.
 // A store that counts in microseconds rounds given times down.
 type Binding interface {
 	// Do carries out one operation on the key's state, at now (nanoseconds since the Unix epoch). It must not keep the
@@ -118,12 +127,18 @@ type Counts struct {
 // ErrClientTime is the error for an operation that says its own time to a store that decides by its engine's clock.
 var ErrClientTime = errors.New("weir: the store decides by its own clock; accepted: a time of the caller's only where the store is told to trust it (TrustClientTime)")
 
+// ErrUnnamed is the error for a Reserve or Commit with a binding that keeps no accounts.
+var ErrUnnamed = errors.New("weir: reservations are kept under the name of a limiter; accepted: a limiter that has one, and shares no debts")
+
 // ErrNothingDone is in errors of operations that certainly took no effect. Of others it is unknown.
 var ErrNothingDone = errors.New("nothing was changed")
 
 // ErrTime is the error for a time that is too far from 1970 to be kept in nanoseconds, or in the thirds and quarters of one
 // in which some limits count.
 var ErrTime = errors.New("weir: time is out of reach: every limit reaches from 1947 to 2074, most from 1866")
+
+// Accounts reports whether a binding for the spec keeps accounts.
+func (s Spec) Accounts() bool { return s.Name != "" && !s.TimeDebt }
 
 // Nanoseconds converts a time for a store. The second result is false for a time that a store can't keep.
 func Nanoseconds(t time.Time) (int64, bool) {

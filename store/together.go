@@ -1,9 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
@@ -11,19 +14,108 @@ import (
 
 // A Part is one of several limits that one request must pass together: all are charged, or none.
 type Part struct {
-	Binding Binding
-	Limit   algorithm.Limit // that of the binding
+	Store   Store   // that of the binding
+	Binding Binding // of the Limit and Name
+	Limit   algorithm.Limit
+	Name    string
 	Key     string
 	Cost    int64
+	// ID and Life, if the ID is not 0, make it a Reserve.
+	ID, Life int64
 }
+
+// An Outcome is what became of a part.
+type Outcome struct {
+	algorithm.Verdict
+	At int64 // when, by the store's clock, in nanoseconds; OwnClock if the store does not tell
+}
+
+// End is what gives back what was taken with this outcome, in a Cancel or Renew. It is not known of a store that does not tell
+// the time.
+func (o Outcome) End() (end int64, known bool) { return o.At + int64(o.Reset), o.At != OwnClock }
 
 // A Joiner is a Store that decides the parts of one request in one step, so that nobody sees some charged and others not.
 // Its documentation says for which parts that holds.
 type Joiner interface {
-	// TakeAll charges every part if each admits its cost, and none if one does not. It appends a verdict for each
-	// part: if all passed, as Do's for a Take. If not, Granted is −1 for those that denied, and 0 for the others, which are as a
+	// TakeAll charges every part if each admits its cost, and none if one does not. It appends an outcome for each
+	// part: if all passed, as Do's for a Take or Reserve. If not, Granted is −1 for those that denied, and 0 for the others, which are as a
 	// peek finds them. All bindings are of this store, and no two parts are of one state.
-	TakeAll(ctx context.Context, parts []Part, now int64, verdicts []algorithm.Verdict) ([]algorithm.Verdict, error)
+	TakeAll(ctx context.Context, parts []Part, now int64, outcomes []Outcome) ([]Outcome, error)
+}
+
+// TakeAll decides the parts of one request together: all are charged, or none. It returns an outcome for each part, as a Joiner does.
+// Parts of one state, which are those of equal store, name, limit and key, are one, of the greatest cost among them. It is an error to give
+// two limits for one name and key: they are of one account.
+// It takes one step if all are of one store and that is a Joiner, and is else TakeInTurn, in an order that is the same for all callers.
+func TakeAll(ctx context.Context, parts []Part, now int64) ([]Outcome, error) {
+	distinct, index := make([]Part, 0, len(parts)), make([]int, len(parts))
+	one := true
+	for i, p := range parts {
+		one = one && same(p.Store, parts[0].Store)
+		same := slices.IndexFunc(distinct, p.sameState)
+		switch {
+		case same < 0:
+			same, distinct = len(distinct), append(distinct, p)
+		case distinct[same].Limit != p.Limit:
+			return nil, fmt.Errorf("weir: the limits %v and %v are both %q, for the key %.100q; accepted: one limit for each name; %w",
+				distinct[same].Limit, p.Limit, p.Name, p.Key, ErrNothingDone)
+		}
+		distinct[same].Cost = max(distinct[same].Cost, p.Cost)
+		index[i] = same
+	}
+	order := make([]int, len(distinct))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return distinct[i].compare(distinct[j]) })
+	sorted := make([]Part, len(distinct))
+	for to, from := range order {
+		sorted[to] = distinct[from]
+	}
+	take := TakeInTurn
+	if one && len(parts) > 0 {
+		if joiner, ok := parts[0].Store.(Joiner); ok {
+			take = joiner.TakeAll
+		}
+	}
+	found, err := take(ctx, sorted, now, make([]Outcome, 0, len(sorted)))
+	if err != nil {
+		return nil, err
+	}
+	at := make([]int, len(sorted)) // of a distinct part among the sorted
+	for to, from := range order {
+		at[from] = to
+	}
+	outcomes := make([]Outcome, len(parts))
+	for i := range parts {
+		outcomes[i] = found[at[index[i]]]
+	}
+	return outcomes, nil
+}
+
+func (p Part) compare(q Part) int {
+	if c := cmp.Or(cmp.Compare(p.Key, q.Key), cmp.Compare(p.Name, q.Name)); c != 0 || p.Limit == q.Limit {
+		return c
+	}
+	return cmp.Compare(p.Limit.String(), q.Limit.String())
+}
+
+// sameState reports whether parts are of one state: of one limit, or of one name.
+func (p Part) sameState(q Part) bool {
+	return p.Key == q.Key && p.Name == q.Name && (p.Name != "" || p.Limit == q.Limit) && same(p.Store, q.Store)
+}
+
+// same reports whether two stores are one. Those that can't be compared are not.
+func same(a, b Store) bool {
+	return a != nil && b != nil && reflect.TypeOf(a).Comparable() && a == b
+}
+
+// op is what takes the part's cost.
+func (p Part) op() algorithm.Op {
+	if p.ID != 0 {
+		return algorithm.Op{Kind: algorithm.Reserve, Cost: p.Cost, ID: p.ID, Life: p.Life}
+	}
+	return algorithm.Op{Kind: algorithm.Take, Cost: p.Cost}
 }
 
 // TakeInTurn does what a Joiner does with the means of any binding. It looks whether all parts would pass, then takes from
@@ -31,10 +123,10 @@ type Joiner interface {
 // Until then others see those charged, and may be denied although in the end nobody passes; never does anyone
 // pass who should not. That is rarer when all callers have one order of parts.
 // What can't be given back, because the store fails, stays charged; the error then says so.
-func TakeInTurn(ctx context.Context, parts []Part, now int64, verdicts []algorithm.Verdict) ([]algorithm.Verdict, error) {
-	first := len(verdicts)
+func TakeInTurn(ctx context.Context, parts []Part, now int64, outcomes []Outcome) ([]Outcome, error) {
+	first := len(outcomes)
 	if len(parts) > 1 { // a request that is denied should leave no trace, such as a window that it began
-		looked, pass, err := lookAll(ctx, parts, now, verdicts)
+		looked, pass, err := lookAll(ctx, parts, now, outcomes)
 		if err != nil || !pass {
 			return looked, err
 		}
@@ -44,30 +136,30 @@ func TakeInTurn(ctx context.Context, parts []Part, now int64, verdicts []algorit
 		t, err := p.Take(ctx, now)
 		if err != nil {
 			_, e := giveBackAll(ctx, taken, now, nil)
-			return verdicts[:first], halfway(len(taken), errors.Join(err, e))
+			return outcomes[:first], halfway(len(taken), errors.Join(err, e))
 		}
-		if t.Verdict.Granted < 0 {
-			return undo(ctx, parts, append(taken, t), now, verdicts)
+		if t.Granted < 0 {
+			return undo(ctx, parts, append(taken, t), now, outcomes)
 		}
 		taken = append(taken, t)
 	}
 	for _, t := range taken {
-		verdicts = append(verdicts, t.Verdict)
+		outcomes = append(outcomes, t.Outcome)
 	}
-	return verdicts, nil
+	return outcomes, nil
 }
 
 // undo gives back what was taken before the last, which was denied, and returns what then stands for all parts.
-func undo(ctx context.Context, parts []Part, taken []Taken, now int64, verdicts []algorithm.Verdict) ([]algorithm.Verdict, error) {
-	first, last := len(verdicts), len(taken)-1
-	verdicts, err := giveBackAll(ctx, taken[:last], now, verdicts)
+func undo(ctx context.Context, parts []Part, taken []Taken, now int64, outcomes []Outcome) ([]Outcome, error) {
+	first, last := len(outcomes), len(taken)-1
+	outcomes, err := giveBackAll(ctx, taken[:last], now, outcomes)
 	if err == nil {
-		verdicts, _, err = lookAll(ctx, parts[len(taken):], now, append(verdicts, taken[last].Verdict))
+		outcomes, _, err = lookAll(ctx, parts[len(taken):], now, append(outcomes, taken[last].Outcome))
 	}
 	if err != nil {
-		return verdicts[:first], halfway(last, err)
+		return outcomes[:first], halfway(last, err)
 	}
-	return verdicts, nil
+	return outcomes, nil
 }
 
 // halfway is the error of a request of which some parts were charged.
@@ -96,26 +188,26 @@ func (e *halfwayError) Is(target error) bool {
 func (e *halfwayError) As(target any) bool { return errors.As(e.err, target) }
 
 // giveBackAll goes on when one fails.
-func giveBackAll(ctx context.Context, taken []Taken, now int64, verdicts []algorithm.Verdict) (_ []algorithm.Verdict, err error) {
+func giveBackAll(ctx context.Context, taken []Taken, now int64, outcomes []Outcome) (_ []Outcome, err error) {
 	for _, t := range taken {
 		v, e := t.GiveBack(ctx, now)
-		verdicts, err = append(verdicts, v), errors.Join(err, e)
+		outcomes, err = append(outcomes, Outcome{v, t.At}), errors.Join(err, e)
 	}
-	return verdicts, err
+	return outcomes, err
 }
 
 // lookAll appends what stands for each part, and reports whether all would pass.
-func lookAll(ctx context.Context, parts []Part, now int64, verdicts []algorithm.Verdict) (_ []algorithm.Verdict, pass bool, err error) {
-	first := len(verdicts)
+func lookAll(ctx context.Context, parts []Part, now int64, outcomes []Outcome) (_ []Outcome, pass bool, err error) {
+	first := len(outcomes)
 	pass = true
 	for _, p := range parts {
 		v, err := p.look(ctx, now)
 		if err != nil {
-			return verdicts[:first], false, err
+			return outcomes[:first], false, err
 		}
-		verdicts, pass = append(verdicts, v), pass && v.Granted >= 0
+		outcomes, pass = append(outcomes, Outcome{v, now}), pass && v.Granted >= 0
 	}
-	return verdicts, pass, nil
+	return outcomes, pass, nil
 }
 
 // look returns the verdict on a part that is not to be charged: a peek's if it would pass, else its denial.
@@ -125,7 +217,7 @@ func (p Part) look(ctx context.Context, now int64) (algorithm.Verdict, error) {
 		return v, err
 	}
 	t, err := p.Take(ctx, now) // it is denied, and says when to come back; else somebody made room just now
-	if err != nil || t.Verdict.Granted < 0 {
+	if err != nil || t.Granted < 0 {
 		return t.Verdict, err
 	}
 	return t.GiveBack(ctx, now)
@@ -134,31 +226,23 @@ func (p Part) look(ctx context.Context, now int64) (algorithm.Verdict, error) {
 // Taken is a Take that can be undone.
 type Taken struct {
 	Part
-	Verdict algorithm.Verdict
-	at      int64     // of the Take by the store's clock, or OwnClock if the store does not tell
-	asked   time.Time // the same by this process's, or before
+	Outcome
+	asked time.Time // by this process's clock, when it was asked for or before
 }
 
 // Take takes the part's cost in a way that can be undone.
 func (p Part) Take(ctx context.Context, now int64) (t Taken, err error) {
-	t = Taken{Part: p, at: now, asked: time.Now()}
-	op := algorithm.Op{Kind: algorithm.Take, Cost: p.Cost}
+	t = Taken{Part: p, Outcome: Outcome{At: now}, asked: time.Now()}
 	clock, told := p.Binding.(Clock)
 	if told && now == OwnClock {
-		t.at = clock.Now()
+		t.At = clock.Now()
 	}
-	if stamper, ok := p.Binding.(Stamper); ok && t.at == OwnClock {
-		t.Verdict, t.at, err = stamper.DoStamped(ctx, p.Key, op, now)
+	if stamper, ok := p.Binding.(Stamper); ok && t.At == OwnClock {
+		t.Verdict, t.At, err = stamper.DoStamped(ctx, p.Key, p.op(), now)
 		return t, err
 	}
-	t.Verdict, err = p.Binding.Do(ctx, p.Key, op, t.at)
+	t.Verdict, err = p.Binding.Do(ctx, p.Key, p.op(), t.At)
 	return t, err
-}
-
-// End returns the time, by the store's clock, at which the key would be fresh after the Take. It is not known of a store that
-// is neither a Clock nor a Stamper.
-func (t Taken) End() (end int64, known bool) {
-	return t.at + int64(t.Verdict.Reset), t.at != OwnClock
 }
 
 // GiveBack undoes the Take, at now, as far as the limit still holds its units (see [algorithm.Limit.Outstanding]), and
@@ -167,22 +251,30 @@ func (t Taken) GiveBack(ctx context.Context, now int64) (algorithm.Verdict, erro
 	if clock, ok := t.Binding.(Clock); ok && now == OwnClock {
 		now = clock.Now()
 	}
-	elapsed := time.Since(t.asked)
-	if now != OwnClock && t.at != OwnClock {
-		elapsed = time.Duration(now - t.at)
-	}
-	op := algorithm.Op{} // a peek
-	if back := t.Limit.Outstanding(max(0, t.Verdict.Granted), t.Verdict.Decision(t.Limit.Capacity()), elapsed); back > 0 {
-		end, known := t.End()
-		op = algorithm.Op{Kind: algorithm.Cancel, Cost: back, End: end}
-		if elapsed == 0 || !known {
-			op = algorithm.Op{Kind: algorithm.Refund, Cost: back} // nothing has come back in no time
-		}
-	}
-	v, err := t.Binding.Do(context.WithoutCancel(ctx), t.Key, op, now)
-	if err != nil && op.Cost > 0 {
-		err = fmt.Errorf("weir: giving back %d units of %v under %.100q: %w", op.Cost, t.Limit, t.Key, err)
+	v, err := t.Binding.Do(context.WithoutCancel(ctx), t.Key, t.back(now), now)
+	if err != nil && t.Granted > 0 {
+		err = fmt.Errorf("weir: giving back %d units of %v under %.100q: %w", t.Granted, t.Limit, t.Key, err)
 	}
 	v.Granted = 0
 	return v, err
+}
+
+// back is what undoes the Take at now.
+func (t Taken) back(now int64) algorithm.Op {
+	if t.ID != 0 {
+		return algorithm.Op{Kind: algorithm.Commit, ID: t.ID}
+	}
+	elapsed := time.Since(t.asked)
+	if now != OwnClock && t.At != OwnClock {
+		elapsed = time.Duration(now - t.At)
+	}
+	back := t.Limit.Outstanding(max(0, t.Granted), t.Decision(t.Limit.Capacity()), elapsed)
+	if back <= 0 {
+		return algorithm.Op{} // a peek
+	}
+	end, known := t.End()
+	if elapsed == 0 || !known {
+		return algorithm.Op{Kind: algorithm.Refund, Cost: back} // nothing has come back in no time
+	}
+	return algorithm.Op{Kind: algorithm.Cancel, Cost: back, End: end}
 }

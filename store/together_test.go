@@ -54,7 +54,7 @@ func TestTakeInTurnGivesBackWhenAPartFails(t *testing.T) {
 	s := memory.New(memory.Options{})
 	first, second := bindPart(t, s, "10/1h", 3), bindPart(t, s, "fixed-window 10/1h", 3)
 	second.Binding = broken{second.Binding, []algorithm.Kind{algorithm.Take}}
-	had := []algorithm.Verdict{{Granted: 7}}
+	had := []store.Outcome{{Verdict: algorithm.Verdict{Granted: 7}}}
 	verdicts, err := store.TakeInTurn(context.Background(), []store.Part{first, second}, 0, had)
 	if !errors.Is(err, errBroken) || len(verdicts) != 1 {
 		t.Errorf("verdicts %+v, error %v; want the verdict that was there, and the engine's error", verdicts, err)

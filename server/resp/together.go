@@ -18,7 +18,7 @@ type together struct {
 }
 
 // A taker charges all parts or none.
-type taker func(context.Context, []store.Part, int64, []algorithm.Verdict) ([]algorithm.Verdict, error)
+type taker func(context.Context, []store.Part, int64, []store.Outcome) ([]store.Outcome, error)
 
 // taker returns the best way to do that over the store.
 func (s *Server) taker() taker {
@@ -37,13 +37,13 @@ type part struct {
 // decide charges all parts or none. The call's verdict is that of the request: it is granted or not.
 func (t *together) decide(ctx context.Context, k *call) {
 	states, index := t.states()
-	found, err := t.take(ctx, states, k.at, make([]algorithm.Verdict, 0, len(states)))
+	found, err := t.take(ctx, states, k.at, make([]store.Outcome, 0, len(states)))
 	if k.err = err; err != nil {
 		return
 	}
 	t.verdicts = make([]algorithm.Verdict, len(t.parts))
 	for i := range t.parts {
-		t.verdicts[i] = found[index[i]]
+		t.verdicts[i] = found[index[i]].Verdict
 		k.verdict.Granted = min(k.verdict.Granted, found[index[i]].Granted)
 	}
 }

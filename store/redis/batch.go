@@ -28,17 +28,17 @@ func (b *binding) TakeMany(
 	if b.store.cluster {
 		groups = bySlot(members)
 	}
-	t := &taking{store: b.store, given: given, verdicts: make([]algorithm.Verdict, len(requests))}
+	t := &taking{store: b.store, given: given, outcomes: make([]store.Outcome, len(requests))}
 	done, err := t.takeEach(ctx, groups)
-	for _, v := range t.verdicts[:done] {
-		decisions = append(decisions, v.Decision(b.capacity))
+	for _, o := range t.outcomes[:done] {
+		decisions = append(decisions, o.Decision(b.capacity))
 	}
 	return decisions, err
 }
 
 // takeEach returns how many requests, from the first, have a verdict.
 func (t *taking) takeEach(ctx context.Context, groups [][]member) (int, error) {
-	decided := make([]bool, len(t.verdicts))
+	decided := make([]bool, len(t.outcomes))
 	var failed error
 	for _, group := range groups {
 		for len(group) > 0 && failed == nil {
@@ -72,7 +72,7 @@ func (t *taking) askEach(ctx context.Context, group []member) error {
 	}
 	for i, m := range group {
 		granted, old := r.next()
-		if t.verdicts[m.index], err = m.binding.verdict(ops[i], granted, old, r.at, t.heals(m)); err != nil {
+		if t.outcomes[m.index].Verdict, err = m.binding.verdict(ops[i], granted, old, r.at, t.heals(m)); err != nil {
 			return err
 		}
 	}

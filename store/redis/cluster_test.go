@@ -25,7 +25,7 @@ func part(t testing.TB, s *redis.Store, name, text, key string, cost int64) stor
 	return store.Part{Binding: bind(t, s, name, text), Limit: algorithm.MustParseLimit(text), Key: key, Cost: cost}
 }
 
-func takeAll(t testing.TB, s *redis.Store, parts ...store.Part) []algorithm.Verdict {
+func takeAll(t testing.TB, s *redis.Store, parts ...store.Part) []store.Outcome {
 	t.Helper()
 	verdicts, err := s.TakeAll(context.Background(), parts, store.OwnClock, nil)
 	if err != nil || len(verdicts) != len(parts) {

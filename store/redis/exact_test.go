@@ -142,7 +142,7 @@ func TestDeniedTogether(t *testing.T) {
 			p.do(algorithm.Op{Kind: algorithm.Refund, Cost: 1}, now+3_000_000)
 			continue
 		}
-		if verdicts[0] != peek {
+		if verdicts[0].Verdict != peek {
 			t.Errorf("request %d: %+v, want %+v", i, verdicts[0], peek)
 		}
 		if rate := peekState(t, strict, now+3_000_000); rate != int64(4+4*i) {

@@ -14,17 +14,17 @@ import (
 // TakeAll implements [store.Joiner]. On a single server, and where all keys are in one slot of a cluster, as all limits of one key
 // are, it is one call of the script. The slots of a cluster are otherwise looked at, then taken from in their order, and what
 // was taken is given back when one denies all the same: see docs/redis.md.
-func (s *Store) TakeAll(ctx context.Context, parts []store.Part, now int64, verdicts []algorithm.Verdict) ([]algorithm.Verdict, error) {
+func (s *Store) TakeAll(ctx context.Context, parts []store.Part, now int64, outcomes []store.Outcome) ([]store.Outcome, error) {
 	given, err := s.given(now)
 	if err != nil || len(parts) == 0 {
-		return verdicts, err
+		return outcomes, err
 	}
 	joint := make([]member, len(parts))
 	hopeless := false
 	for i, p := range parts {
 		b, ok := p.Binding.(*binding)
 		if !ok { // of a store that wraps this one
-			return store.TakeInTurn(ctx, parts, now, verdicts)
+			return store.TakeInTurn(ctx, parts, now, outcomes)
 		}
 		joint[i] = member{binding: b, name: b.names.Name(p.Key), cost: p.Cost, index: i}
 		hopeless = hopeless || p.Cost > b.capacity
@@ -33,13 +33,13 @@ func (s *Store) TakeAll(ctx context.Context, parts []store.Part, now int64, verd
 	if s.cluster {
 		groups = bySlot(joint)
 	}
-	first := len(verdicts)
-	verdicts = append(verdicts, make([]algorithm.Verdict, len(parts))...)
-	t := &taking{store: s, given: given, verdicts: verdicts[first:]}
+	first := len(outcomes)
+	outcomes = append(outcomes, make([]store.Outcome, len(parts))...)
+	t := &taking{store: s, given: given, outcomes: outcomes[first:]}
 	if err := t.take(ctx, groups, hopeless); err != nil {
-		return verdicts[:first], err
+		return outcomes[:first], err
 	}
-	return verdicts, nil
+	return outcomes, nil
 }
 
 // A member is one part of a TakeAll, or of a batch.
@@ -73,7 +73,7 @@ func bySlot(members []member) [][]member {
 type taking struct {
 	store    *Store
 	given    string
-	verdicts []algorithm.Verdict
+	outcomes []store.Outcome
 	taken    []taken
 }
 
@@ -169,7 +169,7 @@ func (t *taking) ask(ctx context.Context, group []member, mode string) (denied b
 		if err != nil {
 			return false, err
 		}
-		t.verdicts[m.index] = v
+		t.outcomes[m.index] = store.Outcome{Verdict: v, At: r.at * tick}
 		denied = denied || v.Granted < 0
 	}
 	if !denied && mode == all {
@@ -178,8 +178,8 @@ func (t *taking) ask(ctx context.Context, group []member, mode string) (denied b
 	}
 	for _, m := range group { // those that would have granted stand as they stood
 		_, old := look.next()
-		if t.verdicts[m.index].Granted >= 0 {
-			if t.verdicts[m.index], err = m.binding.verdict(algorithm.Op{}, "+", old, r.at, t.heals(m)); err != nil {
+		if t.outcomes[m.index].Granted >= 0 {
+			if t.outcomes[m.index].Verdict, err = m.binding.verdict(algorithm.Op{}, "+", old, r.at, t.heals(m)); err != nil {
 				return false, err
 			}
 		}
@@ -216,7 +216,7 @@ func (t *taking) giveBack(ctx context.Context) (kept []string, failed error) {
 			elapsed = max(1, time.Since(taken.asked))
 		}
 		for i, m := range taken.group {
-			v := t.verdicts[m.index]
+			v := t.outcomes[m.index]
 			limit := m.binding.program.Limit()
 			ops[i] = algorithm.Op{Kind: algorithm.Cancel, End: taken.at + int64(v.Reset)/tick}
 			ops[i].Cost = limit.Outstanding(v.Granted, v.Decision(m.binding.capacity), elapsed)
@@ -236,7 +236,7 @@ func (t *taking) giveBack(ctx context.Context) (kept []string, failed error) {
 			granted, old := r.next()
 			v, err := m.binding.verdict(ops[i], granted, old, r.at, t.heals(m))
 			v.Granted = 0
-			t.verdicts[m.index], failed = v, errors.Join(failed, err)
+			t.outcomes[m.index].Verdict, failed = v, errors.Join(failed, err)
 		}
 	}
 	t.taken = nil

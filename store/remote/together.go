@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -19,29 +18,29 @@ const (
 // TakeAll implements [store.Joiner]. The server decides all parts together: in one step if its own store does, and else one part after
 // the other, without a round trip between them. More than a hundred parts, parts of more than 500 KB, and limits that share debts
 // are taken in turn from here.
-func (s *Store) TakeAll(ctx context.Context, parts []store.Part, now int64, verdicts []algorithm.Verdict) ([]algorithm.Verdict, error) {
+func (s *Store) TakeAll(ctx context.Context, parts []store.Part, now int64, outcomes []store.Outcome) ([]store.Outcome, error) {
 	if len(parts) == 0 {
-		return verdicts, nil
+		return outcomes, nil
 	}
 	size, alone := 0, len(parts) > mostParts
 	for _, p := range parts {
 		b, ok := p.Binding.(*binding)
 		if !ok {
-			return verdicts, errors.New("remote: TakeAll has a part of another store")
+			return outcomes, errors.New("remote: TakeAll has a part of another store")
 		}
 		if err := s.check(ctx, now, p.Key); err != nil {
-			return verdicts, err
+			return outcomes, err
 		}
 		size += len(p.Key) + len(b.name)
 		alone = alone || b.debt
 	}
 	if alone || size > mostBytes {
-		return store.TakeInTurn(ctx, parts, now, verdicts)
+		return store.TakeInTurn(ctx, parts, now, outcomes)
 	}
-	return s.takeTogether(ctx, parts, now, verdicts)
+	return s.takeTogether(ctx, parts, now, outcomes)
 }
 
-func (s *Store) takeTogether(ctx context.Context, parts []store.Part, now int64, verdicts []algorithm.Verdict) ([]algorithm.Verdict, error) {
+func (s *Store) takeTogether(ctx context.Context, parts []store.Part, now int64, outcomes []store.Outcome) ([]store.Outcome, error) {
 	const verb = "WEIR.TAKEALL"
 	c := []string{verb}
 	for i, p := range parts {
@@ -59,18 +58,18 @@ func (s *Store) takeTogether(ctx context.Context, parts []store.Part, now int64,
 		err = fmt.Errorf("%d decisions; accepted: %d", len(replies), 1+len(parts))
 	}
 	if err != nil {
-		return verdicts, s.fail(verb, err)
+		return outcomes, s.fail(verb, err)
 	}
-	first := len(verdicts)
+	first := len(outcomes)
 	allowed := false
 	for i, message := range replies {
 		fields, err := message.AsIntSlice()
 		if err != nil {
-			return verdicts[:first], s.fail(verb, err)
+			return outcomes[:first], s.fail(verb, err)
 		}
 		r, err := s.read(fields, false, false)
 		if err != nil {
-			return verdicts[:first], err
+			return outcomes[:first], err
 		}
 		if i == 0 {
 			allowed = r.allowed
@@ -79,7 +78,7 @@ func (s *Store) takeTogether(ctx context.Context, parts []store.Part, now int64,
 		if allowed {
 			r.granted = parts[i-1].Cost
 		}
-		verdicts = append(verdicts, r.verdict())
+		outcomes = append(outcomes, store.Outcome{Verdict: r.verdict(), At: store.OwnClock})
 	}
-	return verdicts, nil
+	return outcomes, nil
 }

@@ -48,7 +48,7 @@ func (b *bound) batches(batcher store.Batcher) {
 }
 
 // jointly takes from several limits: with the store's own way if it has one, else in turn. oneStep says that nobody sees half of it.
-func (k *check) jointly(s store.Store) (take func(context.Context, []store.Part, int64, []algorithm.Verdict) ([]algorithm.Verdict, error), oneStep bool) {
+func (k *check) jointly(s store.Store) (take func(context.Context, []store.Part, int64, []store.Outcome) ([]store.Outcome, error), oneStep bool) {
 	if joiner, ok := s.(store.Joiner); ok {
 		return joiner.TakeAll, !k.harness.InTurn
 	}
@@ -83,13 +83,13 @@ func jointAlone(k *check) {
 			for n := range j.parts {
 				j.parts[n].Cost = random.Int64N(min(4, j.parts[n].Limit.Capacity()) + 1)
 			}
-			had := []algorithm.Verdict{{Granted: 77}}
+			had := []store.Outcome{{Verdict: algorithm.Verdict{Granted: 77}}}
 			got, err := takeAll(context.Background(), j.parts, now, had)
 			if err != nil || len(got) != len(j.parts)+1 || got[0] != had[0] {
 				k.Fatalf("%d verdicts were appended for %d parts, error %v", len(got)-1, len(j.parts), err)
 			}
 			for n, want := range j.expect(k.ticks(now)) {
-				j.of[n].wantf(got[n+1], want, "part %d of %d, of cost %d under %q", n+1, len(j.parts), j.parts[n].Cost, j.parts[n].Key)
+				j.of[n].wantf(got[n+1].Verdict, want, "part %d of %d, of cost %d under %q", n+1, len(j.parts), j.parts[n].Cost, j.parts[n].Key)
 			}
 		}
 	})
@@ -154,7 +154,7 @@ func jointUnderConcurrency(k *check) {
 			if err != nil {
 				k.Fatalf("parts in two orders: %v", err)
 			}
-			if !slices.ContainsFunc(got, func(v algorithm.Verdict) bool { return v.Granted != 1 }) {
+			if !slices.ContainsFunc(got, func(o store.Outcome) bool { return o.Granted != 1 }) {
 				passed[i]++
 			}
 		}

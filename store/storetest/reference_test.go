@@ -201,11 +201,11 @@ func (b *shelfBinding) Inspect(_ context.Context, key string, now int64) (state 
 }
 
 // TakeAll implements store.Joiner.
-func (s *shelfStore) TakeAll(_ context.Context, parts []store.Part, now int64, verdicts []algorithm.Verdict) ([]algorithm.Verdict, error) {
+func (s *shelfStore) TakeAll(_ context.Context, parts []store.Part, now int64, verdicts []store.Outcome) ([]store.Outcome, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f := s.faults.joint; f != nil {
-		return append(verdicts, f(s, parts, now)...), nil
+		return append(verdicts, outcomes(f(s, parts, now))...), nil
 	}
 	at, err := parts[0].Binding.(*shelfBinding).time(now)
 	if err != nil {
@@ -226,11 +226,19 @@ func (s *shelfStore) TakeAll(_ context.Context, parts []store.Part, now int64, v
 		}
 	}
 	if !passed {
-		return append(verdicts, look...), nil
+		return append(verdicts, outcomes(look)...), nil
 	}
 	for _, p := range parts {
 		b := p.Binding.(*shelfBinding)
-		verdicts = append(verdicts, b.apply(b.name(p.Key), algorithm.Op{Cost: p.Cost}, at))
+		verdicts = append(verdicts, store.Outcome{Verdict: b.apply(b.name(p.Key), algorithm.Op{Cost: p.Cost}, at), At: at})
 	}
 	return verdicts, nil
+}
+
+func outcomes(verdicts []algorithm.Verdict) []store.Outcome {
+	list := make([]store.Outcome, len(verdicts))
+	for i, v := range verdicts {
+		list[i] = store.Outcome{Verdict: v, At: store.OwnClock}
+	}
+	return list
 }
