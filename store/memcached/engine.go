@@ -54,13 +54,13 @@ func (e *engine) Load(ctx context.Context, name string) (swap.Cell, error) {
 }
 
 // Swap implements [swap.Engine]. The item's CAS number decides whether it is still what Load returned.
-func (e *engine) Swap(ctx context.Context, name string, old swap.Cell, state []int64, life time.Duration) (swapped bool, err error) {
-	item := &memcache.Item{Key: name, Value: formatState(state), Expiration: expiration(e.now(), life)}
+func (e *engine) Swap(ctx context.Context, name string, old swap.Cell, next swap.Record, life time.Duration) (swapped bool, err error) {
+	item := &memcache.Item{Key: name, Value: formatState(next.State), Expiration: expiration(e.now(), life)}
 	write := e.client.Add
 	if loaded := old.Token.(*memcache.Item); loaded != nil { //nolint:forcetypeassert // it is what Load returned
 		item.CasID, write = loaded.CasID, e.client.CompareAndSwap
 	}
-	if len(state) == 0 {
+	if next.Empty() {
 		item.Expiration = -1 // at once: what a compare-and-delete would do
 	}
 	err = e.use(ctx, name, func() error {

@@ -28,11 +28,11 @@ func TestCertainWithoutAConnection(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	for _, op := range []algorithm.Op{{Cost: 1}, {Kind: algorithm.Reset}} {
-		if _, _, done, err := e.Decide(ctx, "k", p, op, store.OwnClock); done && err == nil || !errors.Is(err, swap.ErrNothingDone) || ctx.Err() != nil {
+		if _, _, done, err := e.Decide(ctx, "k", "", p, op, store.OwnClock); done && err == nil || !errors.Is(err, swap.ErrNothingDone) || ctx.Err() != nil {
 			t.Errorf("%+v: %v, %v, %v", op, done, err, ctx.Err())
 		}
 	}
-	if _, err := e.Swap(ctx, "k", swap.Cell{}, []int64{1}, time.Hour); !errors.Is(err, swap.ErrNothingDone) {
+	if _, err := e.Swap(ctx, "k", swap.Cell{}, swap.Record{State: []int64{1}}, time.Hour); !errors.Is(err, swap.ErrNothingDone) {
 		t.Errorf("a swap: %v", err)
 	}
 	for _, conn := range held {

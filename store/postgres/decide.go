@@ -11,7 +11,7 @@ import (
 )
 
 // Decide implements [swap.Decider]: a Take where a statement knows the algorithm, and a Reset. A peek is a load, so it is left to that.
-func (e *engine) Decide(ctx context.Context, name string, p *algorithm.Program, op algorithm.Op, now int64) (v algorithm.Verdict, at int64, done bool, err error) {
+func (e *engine) Decide(ctx context.Context, name, _ string, p *algorithm.Program, op algorithm.Op, now int64) (v algorithm.Verdict, at int64, done bool, err error) {
 	switch op.Kind {
 	case algorithm.Reset:
 		v, at, err = e.forget(ctx, name, p, op, now)

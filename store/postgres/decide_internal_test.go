@@ -102,7 +102,7 @@ func (w *walk) step(ctx context.Context) error {
 		return w.swap(ctx, algorithm.Op{Kind: algorithm.Refund, Cost: w.cost()})
 	}
 	before := slices.Clone(w.state)
-	v, at, done, err := w.engine.Decide(ctx, w.name, w.program, op, w.now)
+	v, at, done, err := w.engine.Decide(ctx, w.name, "", w.program, op, w.now)
 	if err != nil || done && at != w.now {
 		return fmt.Errorf("%+v at %d in %v: at %d, %w", op, w.now, before, at, err)
 	}
@@ -142,11 +142,11 @@ func (w *walk) swap(ctx context.Context, op algorithm.Op) error {
 	if len(w.state) == 0 && len(cell.State) == 0 {
 		return nil
 	}
-	if swapped, err := w.engine.Swap(ctx, w.name, cell, w.state, time.Hour); err != nil || !swapped {
+	if swapped, err := w.engine.Swap(ctx, w.name, cell, swap.Record{State: w.state}, time.Hour); err != nil || !swapped {
 		return fmt.Errorf("%v for %v is not swapped in: %w", w.state, cell.State, err)
 	}
 	for _, other := range [][]int64{{77}, append([]int64{1}, w.state...)} {
-		if swapped, err := w.engine.Swap(ctx, w.name, swap.Cell{State: other}, []int64{1}, time.Hour); err != nil || swapped {
+		if swapped, err := w.engine.Swap(ctx, w.name, swap.Cell{Record: swap.Record{State: other}}, swap.Record{State: []int64{1}}, time.Hour); err != nil || swapped {
 			return fmt.Errorf("a swap for %v, which is not there: %v, %w", other, swapped, err)
 		}
 	}
@@ -219,7 +219,7 @@ func TestRowsLiveAsLongAsTheyMatter(t *testing.T) {
 				for m, p := range programs(t, text) {
 					name := fmt.Sprint(n, ".", m)
 					for range 2 {
-						v, at, done, err := e.Decide(t.Context(), name, p, algorithm.Op{Cost: 1}, store.OwnClock)
+						v, at, done, err := e.Decide(t.Context(), name, "", p, algorithm.Op{Cost: 1}, store.OwnClock)
 						if err != nil || !done {
 							t.Fatalf("%s: %v, %v", text, done, err)
 						}
@@ -260,13 +260,13 @@ func TestDenialWritesNothing(t *testing.T) {
 	}
 	for _, text := range []string{"3/1h", "7/1h burst=3", "fixed-window 3/1h", "quota-reset 3/1h", "refill-bucket 3/1h", "sliding-window 3/1h"} {
 		p := programs(t, text)[0]
-		if _, _, done, err := e.Decide(t.Context(), text, p, algorithm.Op{Cost: p.Limit().Capacity()}, store.OwnClock); err != nil || !done {
+		if _, _, done, err := e.Decide(t.Context(), text, "", p, algorithm.Op{Cost: p.Limit().Capacity()}, store.OwnClock); err != nil || !done {
 			t.Fatal(text, done, err)
 		}
 		quiet := false
 		for range 20 { // the server writes for reasons of its own now and then
 			version, before := row(text), written()
-			v, _, done, err := e.Decide(t.Context(), text, p, algorithm.Op{Cost: 1}, store.OwnClock)
+			v, _, done, err := e.Decide(t.Context(), text, "", p, algorithm.Op{Cost: 1}, store.OwnClock)
 			if err != nil || !done || v.Granted >= 0 {
 				t.Fatalf("%s: %+v, %v, %v", text, v, done, err)
 			}
@@ -291,7 +291,7 @@ func TestUpdatesAreHeapOnly(t *testing.T) {
 	e := testEngine(t, Options{})
 	p := programs(t, "1000000/1h")[0]
 	for i := range 1000 {
-		if _, _, _, err := e.Decide(t.Context(), fmt.Sprint(i%10), p, algorithm.Op{Cost: 1}, store.OwnClock); err != nil {
+		if _, _, _, err := e.Decide(t.Context(), fmt.Sprint(i%10), "", p, algorithm.Op{Cost: 1}, store.OwnClock); err != nil {
 			t.Fatal(err)
 		}
 	}

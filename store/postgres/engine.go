@@ -80,8 +80,8 @@ func (e *engine) Load(ctx context.Context, name string) (cell swap.Cell, err err
 }
 
 // Swap implements [swap.Engine]. It compares values: a state of the same words is the same state, whatever was between.
-func (e *engine) Swap(ctx context.Context, name string, old swap.Cell, state []int64, life time.Duration) (swapped bool, err error) {
-	statement, args := e.swap(name, old, state, life)
+func (e *engine) Swap(ctx context.Context, name string, old swap.Cell, next swap.Record, life time.Duration) (swapped bool, err error) {
+	statement, args := e.swap(name, old, next.State, life)
 	err = e.try(ctx, func(conn *pgxpool.Conn) error {
 		tag, err := conn.Exec(ctx, statement, args...)
 		swapped = tag.RowsAffected() > 0

@@ -75,11 +75,11 @@ func TestTimeIsNotThatOfTheBegin(t *testing.T) {
 			return cell.Now, err
 		},
 		"take": func() (int64, error) {
-			_, at, _, err := e.Decide(t.Context(), "k", p, algorithm.Op{Cost: 1}, store.OwnClock)
+			_, at, _, err := e.Decide(t.Context(), "k", "", p, algorithm.Op{Cost: 1}, store.OwnClock)
 			return at, err
 		},
 		"reset": func() (int64, error) {
-			_, at, _, err := e.Decide(t.Context(), "k", p, algorithm.Op{Kind: algorithm.Reset}, store.OwnClock)
+			_, at, _, err := e.Decide(t.Context(), "k", "", p, algorithm.Op{Kind: algorithm.Reset}, store.OwnClock)
 			return at, err
 		},
 	} {
@@ -120,7 +120,7 @@ func TestSwapLosesToWhoHoldsTheRow(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, state := range map[string][]int64{"removal": nil, "update": {3}} {
-		if swapped, err := e.Swap(t.Context(), what, swap.Cell{}, []int64{1}, time.Hour); !swapped || err != nil {
+		if swapped, err := e.Swap(t.Context(), what, swap.Cell{}, swap.Record{State: []int64{1}}, time.Hour); !swapped || err != nil {
 			t.Fatal(swapped, err)
 		}
 		cell, err := e.Load(t.Context(), what)
@@ -132,14 +132,14 @@ func TestSwapLosesToWhoHoldsTheRow(t *testing.T) {
 			t.Fatal(err)
 		}
 		var swapped bool
-		meanwhile(t, e, tx, func() { swapped, err = e.Swap(t.Context(), what, cell, state, time.Hour) })
+		meanwhile(t, e, tx, func() { swapped, err = e.Swap(t.Context(), what, cell, swap.Record{State: state}, time.Hour) })
 		if swapped || err != nil {
 			t.Errorf("%s: swapped is %v, %v", what, swapped, err)
 		}
 		if cell, err = e.Load(t.Context(), what); err != nil || !slices.Equal(cell.State, []int64{2}) {
 			t.Errorf("%s leaves %v, %v, want what the other has written", what, cell.State, err)
 		}
-		if swapped, err = e.Swap(t.Context(), what, cell, state, time.Hour); !swapped || err != nil {
+		if swapped, err = e.Swap(t.Context(), what, cell, swap.Record{State: state}, time.Hour); !swapped || err != nil {
 			t.Errorf("%s of what is there: %v, %v", what, swapped, err)
 		}
 	}

@@ -13,6 +13,8 @@ type binding struct {
 	store   *Store
 	names   store.Names
 	program *algorithm.Program
+
+	accounts bool
 }
 
 // Do implements [store.Binding].
@@ -23,17 +25,23 @@ func (b *binding) Do(ctx context.Context, key string, op algorithm.Op, now int64
 
 // DoStamped implements [store.Stamper].
 func (b *binding) DoStamped(ctx context.Context, key string, op algorithm.Op, now int64) (algorithm.Verdict, int64, error) {
-	op.End = store.Microseconds(op.End)
-	c := &call{program: b.program, op: op}
+	if (op.Kind == algorithm.Reserve || op.Kind == algorithm.Commit) && !b.accounts {
+		return algorithm.Verdict{}, 0, store.ErrUnnamed
+	}
+	op.End, op.Life = store.Microseconds(op.End), roundUp(op.Life)
+	c := &call{program: b.program, accounts: b.accounts, op: op}
 	if err := b.do(ctx, key, c, now); err != nil {
 		return algorithm.Verdict{}, 0, err
 	}
 	return c.verdict, c.at * int64(b.program.Tick()), nil
 }
 
-// Inspect implements [store.Inspector].
+// roundUp returns nanoseconds in microseconds.
+func roundUp(ns int64) int64 { return -store.Microseconds(-ns) }
+
+// Inspect implements [store.Inspector]. Of an account it is the state that the binding's limit inherits from it.
 func (b *binding) Inspect(ctx context.Context, key string, now int64) (state []int64, at int64, err error) {
-	c := &call{program: b.program, look: true}
+	c := &call{program: b.program, accounts: b.accounts, look: true}
 	if err := b.do(ctx, key, c, now); err != nil {
 		return nil, 0, err
 	}

@@ -12,30 +12,30 @@ import (
 	"github.com/weirlimit/weir/store/swap"
 )
 
-// A drawer keeps states in a map. A true engine keeps them where other processes reach them, and forgets them after their life.
+// A drawer keeps records in a map. A true engine keeps them where other processes reach them, and forgets them after their life.
 type drawer struct {
-	mu     sync.Mutex
-	states map[string][]int64
+	mu      sync.Mutex
+	records map[string]swap.Record
 }
 
 func (d *drawer) Load(_ context.Context, name string) (swap.Cell, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return swap.Cell{State: d.states[name], Now: time.Now().UnixMicro()}, nil
+	return swap.Cell{Record: d.records[name], Now: time.Now().UnixMicro()}, nil
 }
 
-func (d *drawer) Swap(_ context.Context, name string, old swap.Cell, state []int64, _ time.Duration) (bool, error) {
+func (d *drawer) Swap(_ context.Context, name string, old swap.Cell, next swap.Record, _ time.Duration) (bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !slices.Equal(d.states[name], old.State) {
+	if was := d.records[name]; was.Head != old.Head || !slices.Equal(was.State, old.State) {
 		return false, nil
 	}
-	d.states[name] = state
+	d.records[name] = next
 	return true, nil
 }
 
 func Example() {
-	s := swap.New(&drawer{states: map[string][]int64{}}, swap.Options{})
+	s := swap.New(&drawer{records: map[string]swap.Record{}}, swap.Options{})
 	b, err := s.Bind(store.Spec{Limit: algorithm.MustParseLimit("3/1h")})
 	if err != nil {
 		panic(err)

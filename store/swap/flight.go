@@ -61,10 +61,14 @@ func (f *flight) dropGivenUp() {
 // decide lets the engine carry out a single call in one step, if it can.
 func (f *flight) decide(ctx context.Context) (done bool, err error) {
 	c := f.calls[0]
-	if f.store.decider == nil || len(f.calls) > 1 || c.look {
+	if f.store.decider == nil || len(f.calls) > 1 || c.look || c.op.Kind == algorithm.Reserve || c.op.Kind == algorithm.Commit {
 		return false, nil
 	}
-	c.verdict, c.at, done, err = f.store.decider.Decide(ctx, f.name, c.program, c.op, c.now)
+	head := ""
+	if c.accounts {
+		head = c.program.Head()
+	}
+	c.verdict, c.at, done, err = f.store.decider.Decide(ctx, f.name, head, c.program, c.op, c.now)
 	return done, unknown(err)
 }
 
@@ -91,18 +95,22 @@ func (f *flight) try(ctx context.Context) (swapped bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("%w; %w", err, ErrNothingDone)
 	}
-	state, earliest, changed, healed := f.apply(cell)
-	if !changed {
+	account, earliest, writes, healed := f.apply(cell)
+	if !writes {
 		return true, nil
 	}
-	life := f.life(state, earliest)
-	if life <= 0 {
-		if len(cell.State) == 0 && cell.Foreign == nil {
-			return true, nil // nothing for nothing: what was taken was given back in the same flight
-		}
-		state = nil
+	next, ours := f.record(account), cell.Foreign == nil
+	if ours && next.equal(cell.Record) {
+		return true, nil
 	}
-	swapped, err = f.store.engine.Swap(ctx, f.name, cell, state, life)
+	life := f.life(account, earliest)
+	if life <= 0 {
+		next = Record{}
+	}
+	if ours && next.Empty() && cell.Empty() { // what was taken was given back in the same flight
+		return true, nil
+	}
+	swapped, err = f.store.engine.Swap(ctx, f.name, cell, next, life)
 	if err != nil {
 		return false, unknown(err)
 	}
@@ -112,16 +120,11 @@ func (f *flight) try(ctx context.Context) (swapped bool, err error) {
 	return swapped, nil
 }
 
-// apply carries out the calls in their order, and returns the new state, the earliest time of a call, whether the state is to be
-// swapped in, and whether it was healed. What is kept but is no state refuses all calls up to a reset.
-func (f *flight) apply(cell Cell) (state []int64, earliest int64, changed, healed bool) {
-	program := f.calls[0].program
-	foreign := cell.Foreign
-	if state = slices.Clone(cell.State); foreign == nil {
-		foreign = program.Check(state)
-	}
-	healed = foreign == nil && f.store.heals() && program.Heal(state, cell.Now)
-	writes := false
+// apply carries out the calls in their order, and returns the account that is left, the earliest time of a call, whether a call may have
+// changed it, and whether it was healed. What is kept but is no account refuses all calls up to a reset.
+func (f *flight) apply(cell Cell) (a algorithm.Account, earliest int64, writes, healed bool) {
+	a, foreign := f.account(cell)
+	healed = foreign == nil && f.store.heals() && a.Heal(cell.Now)
 	for i, c := range f.calls {
 		if c.at = c.now; c.now == store.OwnClock {
 			c.at = cell.Now
@@ -133,26 +136,67 @@ func (f *flight) apply(cell Cell) (state []int64, earliest int64, changed, heale
 			c.refused = fmt.Errorf("%w; %w", foreign, ErrNothingDone)
 			continue
 		}
-		if foreign != nil {
-			state, foreign, writes, changed = nil, nil, true, true
-		}
-		writes = writes || !c.look && (c.op.Cost > 0 || c.op.Kind == algorithm.Reset)
-		var r algorithm.Result
-		state, r = c.program.Apply(state, c.op, c.at)
-		c.verdict = r.Verdict()
-		if c.look {
-			c.state = slices.Clone(state)
-		}
+		foreign = nil
+		writes = writes || !c.peeks() // those that only look see it healed, and leave it
+		a = c.apply(a)
 	}
-	changed = changed || writes && !slices.Equal(state, cell.State) // those that only look see it healed, and leave it
-	return state, earliest, changed, healed
+	return a, earliest, writes, healed
 }
 
-// life returns how long the engine must keep a state from now on. A state that is fresh again is kept for the grace too: its time is
+// account returns what a cell keeps: an account; or, of bindings that keep none, a state that is the same under the limits of all calls.
+func (f *flight) account(cell Cell) (algorithm.Account, error) {
+	p, state := f.calls[0].program, slices.Clone(cell.State)
+	switch {
+	case cell.Foreign != nil:
+		return algorithm.Account{}, cell.Foreign
+	case f.calls[0].accounts:
+		return algorithm.ReadHead(p, cell.Head, state)
+	case cell.Head != "":
+		return algorithm.Account{}, fmt.Errorf("weir: there is a head, %.100q, beside the state of a limiter that has no name; accepted: none", cell.Head)
+	}
+	return algorithm.Account{Program: p, State: state}, p.Check(state)
+}
+
+// record returns what is kept of an account.
+func (f *flight) record(a algorithm.Account) Record {
+	r := Record{State: a.State}
+	if f.calls[0].accounts {
+		r.Head = a.Head()
+	}
+	return r
+}
+
+// life returns how long the engine must keep an account from now on. One that is fresh again is kept for the grace too: its time is
 // worth something to who comes with an earlier one.
-func (f *flight) life(state []int64, now int64) time.Duration {
-	_, peek := f.calls[0].program.Apply(state, algorithm.Op{}, now) // it changes nothing
-	return peek.ResetAfter + f.store.options.Grace
+func (f *flight) life(a algorithm.Account, now int64) time.Duration {
+	return time.Duration(a.Life(now))*f.calls[0].program.Tick() + f.store.options.Grace
+}
+
+// peeks reports whether the call can't change anything.
+func (c *call) peeks() bool { return c.look || c.op.Kind <= algorithm.TakeUpTo && c.op.Cost == 0 }
+
+// apply carries out the call at its time, and returns what is left of the account, which it may change in place.
+func (c *call) apply(a algorithm.Account) algorithm.Account {
+	var r algorithm.Result
+	switch {
+	case c.look:
+		c.state = c.seen(a)
+	case c.accounts:
+		a, r = a.Apply(c.program, c.op, c.at)
+	default:
+		a.State, r = c.program.Apply(a.State, c.op, c.at)
+	}
+	c.verdict = r.Verdict()
+	return a
+}
+
+// seen returns a copy of the state that the call's limit finds in an account.
+func (c *call) seen(a algorithm.Account) []int64 {
+	a.State = slices.Clone(a.State)
+	if c.accounts { // what gives back nothing changes nothing else
+		a, _ = a.Apply(c.program, algorithm.Op{Kind: algorithm.Refund}, c.at)
+	}
+	return a.State
 }
 
 // heals reports whether states that are too far ahead are healed.

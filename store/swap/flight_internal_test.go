@@ -15,27 +15,27 @@ import (
 
 // A table is an engine that keeps what it is told, and loses as many swaps as the test wants.
 type table struct {
-	cells map[string][]int64
+	cells map[string]Record
 	lose  int
 }
 
 func (e *table) Load(_ context.Context, name string) (Cell, error) {
-	return Cell{State: e.cells[name], Now: 1_700_000_000_000_000}, nil
+	return Cell{Record: e.cells[name], Now: 1_700_000_000_000_000}, nil
 }
 
-func (e *table) Swap(_ context.Context, name string, old Cell, state []int64, life time.Duration) (bool, error) {
+func (e *table) Swap(_ context.Context, name string, old Cell, next Record, life time.Duration) (bool, error) {
 	switch {
-	case !slices.Equal(e.cells[name], old.State):
-		return false, fmt.Errorf("the cell was changed in place to %v", old.State)
-	case len(state) == 0 && len(old.State) == 0:
-		return false, fmt.Errorf("nothing was swapped for nothing")
-	case len(state) > 0 && life <= 0:
-		return false, fmt.Errorf("a state of no life: %v", state)
+	case !e.cells[name].equal(old.Record):
+		return false, fmt.Errorf("the cell was changed in place to %v", old.Record)
+	case next.equal(old.Record):
+		return false, fmt.Errorf("%v was swapped for the same", next)
+	case !next.Empty() && life <= 0:
+		return false, fmt.Errorf("a record of no life: %v", next)
 	case e.lose > 0:
 		e.lose--
 		return false, nil
 	}
-	e.cells[name] = slices.Clone(state)
+	e.cells[name] = Record{Head: next.Head, State: slices.Clone(next.State)}
 	return true, nil
 }
 
@@ -59,7 +59,7 @@ func drawOp(t *rapid.T) algorithm.Op {
 // them to a state in turn.
 func TestFlightsAreProgramsOneAfterAnother(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		engine := &table{cells: map[string][]int64{}}
+		engine := &table{cells: map[string]Record{}}
 		s := New(engine, Options{TrustClientTime: true})
 		program, err := store.CompileMicroseconds(store.Spec{Limit: algorithm.MustParseLimit(rapid.SampledFrom(texts).Draw(t, "limit"))})
 		if err != nil {
@@ -90,7 +90,7 @@ func TestFlightsAreProgramsOneAfterAnother(t *testing.T) {
 					t.Fatalf("%s: %+v at %d: got %+v at %d, %v, want %+v", program.Limit(), c.op, c.now, c.verdict, c.at, c.err, want[i])
 				}
 			}
-			if kept := engine.cells["k"]; !slices.Equal(kept, state) {
+			if kept := engine.cells["k"]; !slices.Equal(kept.State, state) {
 				t.Fatalf("%s: the state is %v, want %v", program.Limit(), kept, state)
 			}
 			if len(s.queue.lines) != 0 {
@@ -101,7 +101,7 @@ func TestFlightsAreProgramsOneAfterAnother(t *testing.T) {
 }
 
 func TestFlightsAreBounded(t *testing.T) {
-	s := New(&table{cells: map[string][]int64{}}, Options{})
+	s := New(&table{cells: map[string]Record{}}, Options{})
 	program, err := store.CompileMicroseconds(store.Spec{Limit: algorithm.MustParseLimit("10/1s")})
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestFlightsAreBounded(t *testing.T) {
 
 // A flight that takes of a key never seen and gives it all back has nothing to swap in, and does not try to for ever.
 func TestNothingIsNotSwappedForNothing(t *testing.T) {
-	s := New(&table{cells: map[string][]int64{}}, Options{})
+	s := New(&table{cells: map[string]Record{}}, Options{})
 	program, err := store.CompileMicroseconds(store.Spec{Limit: algorithm.MustParseLimit("min-interval 50/1s")})
 	if err != nil {
 		t.Fatal(err)

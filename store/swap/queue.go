@@ -12,11 +12,12 @@ const mostAtOnce = 4096
 
 // A call is an operation that waits for its answer.
 type call struct {
-	program *algorithm.Program
-	op      algorithm.Op
-	look    bool         // the call wants the state
-	now     int64        // microseconds, or store.OwnClock
-	ended   func() error // is not nil when nobody waits for the answer any more
+	program  *algorithm.Program
+	accounts bool // what is kept is an account; the same for all calls of a name
+	op       algorithm.Op
+	look     bool         // the call wants the state
+	now      int64        // microseconds, or store.OwnClock
+	ended    func() error // is not nil when nobody waits for the answer any more
 
 	done    chan struct{} // closed when the answer is there
 	verdict algorithm.Verdict

@@ -195,7 +195,7 @@ type clerk struct {
 	err   error
 }
 
-func (c *clerk) Decide(_ context.Context, name string, p *algorithm.Program, op algorithm.Op, now int64) (v algorithm.Verdict, at int64, done bool, err error) {
+func (c *clerk) Decide(_ context.Context, name, head string, p *algorithm.Program, op algorithm.Op, now int64) (v algorithm.Verdict, at int64, done bool, err error) {
 	if c.asked++; c.err != nil || op.Cost != 1 || op.Kind != algorithm.Take {
 		return v, 0, false, c.err
 	}
@@ -204,8 +204,11 @@ func (c *clerk) Decide(_ context.Context, name string, p *algorithm.Program, op 
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	state, r := p.Apply(c.cells[name], op, now)
-	c.cells[name] = state
+	if c.cells[name].Head != head {
+		return v, 0, false, nil
+	}
+	state, r := p.Apply(c.cells[name].State, op, now)
+	c.cells[name] = swap.Record{Head: head, State: state}
 	return r.Verdict(), now, true, nil
 }
 
@@ -242,7 +245,7 @@ func TestForeignStates(t *testing.T) {
 		b := bind(t, swap.New(engine, swap.Options{SharedClock: true}), text)
 		do(t, b, algorithm.Op{Cost: 1}, store.OwnClock)
 		for name := range engine.cells {
-			engine.cells[name] = state
+			engine.cells[name] = swap.Record{State: state}
 		}
 		for _, op := range []algorithm.Op{{}, {Cost: 1}, {Kind: algorithm.TakeUpTo, Cost: 1}, {Kind: algorithm.Refund, Cost: 1}, {Kind: algorithm.Cancel, Cost: 1}} {
 			if v, err := b.Do(context.Background(), "k", op, store.OwnClock); !errors.Is(err, swap.ErrNothingDone) {
@@ -261,7 +264,7 @@ func TestPeekHealsItsViewOnly(t *testing.T) {
 	engine, _ := stopped()
 	b := bind(t, swap.New(engine, swap.Options{SharedClock: true}), "10/1m")
 	do(t, b, algorithm.Op{Cost: 1}, store.OwnClock)
-	engine.cells[name] = []int64{start + 3600e6}
+	engine.cells[name] = swap.Record{State: []int64{start + 3600e6}}
 	swaps := engine.swaps
 	if v := do(t, b, algorithm.Op{}, store.OwnClock); v.Reset != time.Minute {
 		t.Errorf("a peek at a state that is an hour ahead: %+v; want full debt, a minute", v)
@@ -269,11 +272,11 @@ func TestPeekHealsItsViewOnly(t *testing.T) {
 	if state, _, err := b.(store.Inspector).Inspect(context.Background(), "k", store.OwnClock); err != nil || state[0] != start+60e6 {
 		t.Errorf("a look: %v, %v", state, err)
 	}
-	if engine.swaps != swaps || engine.cells[name][0] != start+3600e6 {
+	if engine.swaps != swaps || engine.cells[name].State[0] != start+3600e6 {
 		t.Errorf("%d swaps by those that only look; the state is %v", engine.swaps-swaps, engine.cells[name])
 	}
 	do(t, b, algorithm.Op{Cost: 1}, store.OwnClock) // denied
-	if engine.cells[name][0] != start+60e6 {
+	if engine.cells[name].State[0] != start+60e6 {
 		t.Errorf("after a take the state is %v, want it healed", engine.cells[name])
 	}
 }

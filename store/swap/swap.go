@@ -38,7 +38,7 @@ func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &binding{store: s, names: names, program: program}, nil
+	return &binding{store: s, names: names, program: program, accounts: spec.Accounts()}, nil
 }
 
 // TrustsClientTime implements [store.Timekeeper].

@@ -15,7 +15,7 @@ import (
 // A shelf is an engine in memory that is as slow, as contended and as broken as a test wants it.
 type shelf struct {
 	mu     sync.Mutex
-	cells  map[string][]int64
+	cells  map[string]swap.Record
 	lives  map[string]time.Duration
 	now    func() int64 // microseconds
 	delay  time.Duration
@@ -27,7 +27,7 @@ type shelf struct {
 
 func newShelf() *shelf {
 	return &shelf{
-		cells: map[string][]int64{}, lives: map[string]time.Duration{},
+		cells: map[string]swap.Record{}, lives: map[string]time.Duration{},
 		now: func() int64 { return time.Now().UnixMicro() },
 	}
 }
@@ -56,11 +56,17 @@ func (s *shelf) Load(ctx context.Context, name string) (swap.Cell, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.loads++
-	state := s.cells[name]
-	return swap.Cell{State: slices.Clone(state), Token: slices.Clone(state), Now: s.now()}, nil
+	r := s.cells[name]
+	return swap.Cell{Record: copied(r), Token: copied(r), Now: s.now()}, nil
 }
 
-func (s *shelf) Swap(ctx context.Context, name string, old swap.Cell, state []int64, life time.Duration) (bool, error) {
+func copied(r swap.Record) swap.Record {
+	return swap.Record{Head: r.Head, State: slices.Clone(r.State)}
+}
+
+func equal(a, b swap.Record) bool { return a.Head == b.Head && slices.Equal(a.State, b.State) }
+
+func (s *shelf) Swap(ctx context.Context, name string, old swap.Cell, next swap.Record, life time.Duration) (bool, error) {
 	if err := s.wait(ctx); err != nil {
 		return false, err
 	}
@@ -72,15 +78,15 @@ func (s *shelf) Swap(ctx context.Context, name string, old swap.Cell, state []in
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.swaps++
-	if was := s.cells[name]; !slices.Equal(was, old.Token.([]int64)) || !slices.Equal(was, old.State) {
+	if was := s.cells[name]; !equal(was, old.Token.(swap.Record)) || !equal(was, old.Record) {
 		return false, nil
 	}
-	if len(state) == 0 {
+	if next.Empty() {
 		delete(s.cells, name)
 		delete(s.lives, name)
 		return true, nil
 	}
-	s.cells[name], s.lives[name] = slices.Clone(state), life
+	s.cells[name], s.lives[name] = copied(next), life
 	return true, nil
 }
 
