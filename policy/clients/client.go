@@ -1,0 +1,139 @@
+package clients
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/weirlimit/weir"
+)
+
+// Bounds on what a client's row holds, in bytes.
+const (
+	maxClient = 1024
+	maxNote   = 4096
+)
+
+// A Client is a row of the database: who, and what it has instead of the default limits.
+type Client struct {
+	Name string // as policies tell clients apart: 1 to 1024 bytes
+	// Exactly one of both is set.
+	Plan   string
+	Limits map[string][]weir.Limit // by policy; under "" for every policy that has plans
+	Note   string                  // for people, at most 4096 bytes
+	// From when, and until when, exclusive, the client has this. The zero Time is no bound. Outside it has the default limits.
+	From, Until time.Time
+	Updated     time.Time // when the row was written; set by the database
+}
+
+// Validate reports the first field that makes no sense.
+func (c *Client) Validate() error {
+	switch {
+	case c.Name == "" || len(c.Name) > maxClient || !isText(c.Name):
+		return fmt.Errorf("weir: client is %s; accepted: 1 to %d bytes of UTF-8 without NUL", quoteShort(c.Name), maxClient)
+	case c.Plan == "" && len(c.Limits) == 0:
+		return fmt.Errorf("weir: client %s has neither plan nor limits; accepted: one of both", quoteShort(c.Name))
+	case c.Plan != "" && len(c.Limits) != 0:
+		return fmt.Errorf("weir: client %s has a plan and limits; accepted: one of both", quoteShort(c.Name))
+	case len(c.Plan) > maxName || !isText(c.Plan):
+		return fmt.Errorf("weir: plan of client %s is %s; accepted: at most %d bytes of UTF-8 without NUL", quoteShort(c.Name), quoteShort(c.Plan), maxName)
+	case len(c.Note) > maxNote || !isText(c.Note):
+		return fmt.Errorf("weir: note of client %s is %s; accepted: at most %d bytes of UTF-8 without NUL", quoteShort(c.Name), quoteShort(c.Note), maxNote)
+	}
+	if err := errors.Join(checkTime("from", c.From), checkTime("until", c.Until)); err != nil {
+		return err
+	}
+	if !c.From.IsZero() && !c.Until.IsZero() && !c.From.Before(c.Until) {
+		return fmt.Errorf("weir: client %s is valid until %s; accepted: a time after %s, from which it is valid",
+			quoteShort(c.Name), c.Until.UTC().Format(time.RFC3339), c.From.UTC().Format(time.RFC3339))
+	}
+	if c.Plan != "" {
+		return nil
+	}
+	again, err := ParseLimits(FormatLimits(c.Limits))
+	if err == nil && len(again) != len(c.Limits) {
+		err = fmt.Errorf("weir: limits are %q; accepted: one or more for each policy", c.Limits)
+	}
+	return err
+}
+
+func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
+
+func checkTime(field string, t time.Time) error {
+	if year := t.UTC().Year(); !t.IsZero() && (year < 1 || year > 9999) {
+		return fmt.Errorf("weir: %s is in the year %d; accepted: 1 to 9999", field, year)
+	}
+	return nil
+}
+
+// A line is a client as JSON.
+type line struct {
+	Client  string     `json:"client"`
+	Plan    string     `json:"plan,omitempty"`
+	Limits  string     `json:"limits,omitempty"` // as in the database
+	Note    string     `json:"note,omitempty"`
+	From    *time.Time `json:"valid_from,omitempty"`
+	Until   *time.Time `json:"valid_until,omitempty"`
+	Updated *time.Time `json:"updated_at,omitempty"`
+}
+
+// MarshalJSON writes the client under the names of the database's columns, and leaves out what is not set.
+func (c Client) MarshalJSON() ([]byte, error) {
+	return json.Marshal(line{
+		Client: c.Name, Plan: c.Plan, Limits: FormatLimits(c.Limits), Note: c.Note,
+		From: pointer(c.From), Until: pointer(c.Until), Updated: pointer(c.Updated),
+	})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. An unknown name is an error, and so is a client that Validate refuses.
+func (c *Client) UnmarshalJSON(data []byte) error {
+	var l line
+	if err := unmarshalStrict(data, &l); err != nil {
+		return err
+	}
+	next := Client{Name: l.Client, Plan: l.Plan, Note: l.Note, From: value(l.From), Until: value(l.Until), Updated: value(l.Updated)}
+	if l.Limits != "" {
+		var err error
+		if next.Limits, err = ParseLimits(l.Limits); err != nil {
+			return fmt.Errorf("client %s: %w", quoteShort(l.Client), err)
+		}
+	}
+	if err := next.Validate(); err != nil {
+		return err
+	}
+	*c = next
+	return nil
+}
+
+func pointer(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+func value(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// unmarshalStrict is json.Unmarshal that takes no unknown name, and nothing after the value.
+func unmarshalStrict(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something stands after the JSON object; accepted: one object")
+	}
+	return nil
+}

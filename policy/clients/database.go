@@ -1,0 +1,121 @@
+package clients
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+
+	"github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite" // the driver named sqlite
+)
+
+// A Database is a connection to the clients' database, to look at and edit them. It may be used by many goroutines at a time.
+type Database struct {
+	at   *location
+	db   *sql.DB
+	q    *queries
+	file os.FileInfo // of SQLite, as it was when it was opened
+}
+
+// Open opens the clients' database at a URL: sqlite:file, sqlite:///file from the root, or postgres://user:password@host:5432/database with the parameters of libpq.
+//
+// A file that is not there is made, and the tables in it brought up to date. In PostgreSQL they are not touched: Open says if [Migrate] has to run first.
+func Open(ctx context.Context, databaseURL string) (*Database, error) {
+	at, err := parseURL(databaseURL)
+	if err != nil {
+		return nil, err
+	}
+	return at.open(ctx, true)
+}
+
+// String returns the database's URL without a password.
+func (d *Database) String() string { return d.at.shown }
+
+// Close ends the connections.
+func (d *Database) Close() error { return d.db.Close() }
+
+// open connects, and sees to it that the tables are those of this version. A file is made if it is not there, and create says so.
+func (l *location) open(ctx context.Context, create bool) (*Database, error) {
+	d, err := l.connect(ctx, create)
+	if err != nil {
+		return nil, l.explain(err)
+	}
+	if l.postgres == nil {
+		_, err = d.migrate(ctx)
+	} else {
+		err = d.checkSchema(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(l.explain(err), d.Close())
+	}
+	return d, nil
+}
+
+// connect connects and asks for nothing but an answer.
+func (l *location) connect(ctx context.Context, create bool) (*Database, error) {
+	d := &Database{at: l}
+	if l.postgres != nil {
+		d.db, d.q = stdlib.OpenDB(*l.postgres), &postgresQueries
+	} else {
+		if err := l.touch(create); err != nil {
+			return nil, err
+		}
+		// A transaction that writes asks for the lock when it begins, so that it never has to give up half way.
+		name := (&url.URL{Scheme: "file", OmitHost: true, Path: l.file, RawQuery: "mode=rw&_txlock=immediate&_busy_timeout=5000&_journal_mode=WAL"}).String()
+		db, err := sql.Open("sqlite", name)
+		if err != nil {
+			return nil, err
+		}
+		d.db, d.q = db, &sqliteQueries
+	}
+	d.db.SetMaxOpenConns(4)
+	if err := d.db.PingContext(ctx); err != nil {
+		return nil, errors.Join(err, d.db.Close())
+	}
+	return d, d.remember()
+}
+
+// touch makes the file if it is not there, and says so if it may not be made.
+func (l *location) touch(create bool) error {
+	mode := os.O_RDWR
+	if create {
+		mode |= os.O_CREATE
+	}
+	f, err := os.OpenFile(l.file, mode, 0o666)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// remember keeps which file it is that was opened.
+func (d *Database) remember() (err error) {
+	if d.at.postgres == nil {
+		d.file, err = os.Stat(d.at.file)
+	}
+	return err
+}
+
+// there returns an error if the file that was opened is not the one under its name any more: a connection would go on reading it all the same.
+func (d *Database) there() error {
+	if d.at.postgres != nil {
+		return nil
+	}
+	now, err := os.Stat(d.at.file)
+	if err == nil && !os.SameFile(d.file, now) {
+		err = errors.New("another file has taken its place")
+	}
+	return err
+}
+
+// explain says which database an error is about.
+func (l *location) explain(err error) error {
+	if errors.Is(err, fs.ErrNotExist) && l.postgres == nil {
+		err = errors.New("there is no such file")
+	}
+	return fmt.Errorf("weir: clients in %s: %w", l.shown, err)
+}

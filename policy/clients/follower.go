@@ -1,0 +1,344 @@
+package clients
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weirlimit/weir/policy"
+)
+
+// Options are what a Follower may be told. The zero Options are good.
+type Options struct {
+	// Use, if not nil, is called with each next table before it takes effect, and takes it, or refuses it with an error: then nothing changes.
+	// UseClients of a policy.Set is such a function. It is called by one goroutine at a time.
+	Use func(policy.Clients) error
+	// Snapshot, if not empty, is the path of a file in which the clients are kept, and from which a Follower starts if the database is away.
+	Snapshot string
+	// Poll is how often to ask the database whether something changed, 10ms to 1h. 0 is a second for PostgreSQL, which also tells of changes by
+	// itself, and 250ms for SQLite.
+	Poll time.Duration
+	Log  *slog.Logger     // nil for slog.Default()
+	Now  func() time.Time // the clock of valid_from and valid_until; nil for time.Now
+}
+
+// A Follower keeps the clients of a database in memory, and up with it. It is a [policy.Clients] itself.
+type Follower struct {
+	at       *location
+	use      func(policy.Clients) error
+	poll     time.Duration
+	log      *slog.Logger
+	now      func() time.Time
+	current  atomic.Pointer[Table]
+	shown    shown
+	stop     context.CancelFunc
+	stopped  sync.WaitGroup
+	snapshot string
+	unsaved  chan saved // at most one: the latest
+
+	// Of the goroutine that follows.
+	mark    mark     // of the table in use
+	refused *refused // what was offered since, if it was not taken
+}
+
+// A refused change is one that is not in effect.
+type refused struct {
+	at    mark
+	table *Table // nil if a row is broken
+	again time.Time
+}
+
+// saved is a table that is to be written to the snapshot.
+type saved struct {
+	at    mark
+	table *Table
+}
+
+// Follow loads the clients of the database at a URL, see [Open], and follows it until Close; ctx is for the loading. If it can't be
+// loaded, it starts from the snapshot, and if that is not there either, it is an error.
+//
+// A file of SQLite that is not there is made if there is no snapshot: then it never was. While following it is never made anew.
+func Follow(ctx context.Context, databaseURL string, o Options) (*Follower, error) {
+	at, err := parseURL(databaseURL)
+	if err != nil {
+		return nil, err
+	}
+	f, err := newFollower(at, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.start(ctx); err != nil {
+		return nil, err
+	}
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	f.stop = stop
+	f.stopped.Go(func() { f.run(life) })
+	if f.snapshot != "" {
+		f.stopped.Go(func() { f.save(life) })
+	}
+	return f, nil
+}
+
+func newFollower(at *location, o Options) (*Follower, error) {
+	f := &Follower{at: at, use: o.Use, poll: o.Poll, log: o.Log, now: o.Now, snapshot: o.Snapshot, unsaved: make(chan saved, 1)}
+	switch {
+	case o.Poll == 0 && at.postgres != nil:
+		f.poll = time.Second
+	case o.Poll == 0:
+		f.poll = 250 * time.Millisecond
+	case o.Poll < 10*time.Millisecond || o.Poll > time.Hour:
+		return nil, fmt.Errorf("weir: poll is %s; accepted: 10ms to 1h", o.Poll)
+	}
+	if f.use == nil {
+		f.use = func(policy.Clients) error { return nil }
+	}
+	if f.log == nil {
+		f.log = slog.Default()
+	}
+	if f.now == nil {
+		f.now = time.Now
+	}
+	f.shown.status.Database = at.shown
+	return f, nil
+}
+
+// start loads the clients, from where it can.
+func (f *Follower) start(ctx context.Context) error {
+	err := f.load(ctx)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if f.snapshot == "" {
+		return err
+	}
+	t, h, other := readSnapshot(f.snapshot, f.now)
+	if other == nil {
+		other = f.use(t)
+	}
+	if other != nil {
+		return errors.Join(err, other)
+	}
+	f.take(t, h.At)
+	f.shown.started(h, f.now())
+	f.log.Warn("clients: started from the snapshot, not from the database", "snapshot", f.snapshot, "written", h.Written,
+		"age", f.now().Sub(h.Written).Round(time.Second), "of", h.Database, "clients", t.Len(), "error", err)
+	return nil
+}
+
+// load is the first loading from the database.
+func (f *Follower) load(ctx context.Context) error {
+	_, missing := os.Stat(f.snapshot)
+	d, err := f.at.open(ctx, f.snapshot == "" || errors.Is(missing, fs.ErrNotExist))
+	if err != nil {
+		f.shown.away(err, f.now())
+		return err
+	}
+	err = f.step(ctx, d)
+	if err = errors.Join(err, d.Close()); err != nil {
+		err = f.at.explain(err)
+		f.shown.away(err, f.now())
+		return err
+	}
+	return f.shown.refusal()
+}
+
+// Close stops following. The clients stay as they are.
+func (f *Follower) Close() error {
+	f.stop()
+	f.stopped.Wait()
+	return nil
+}
+
+// Grant implements [policy.Clients].
+func (f *Follower) Grant(client string) (*policy.Grant, bool) { return f.current.Load().Grant(client) }
+
+// Grants implements [policy.Clients].
+func (f *Follower) Grants(each func(*policy.Grant) error) error { return f.current.Load().Grants(each) }
+
+// Table returns the clients as they are now.
+func (f *Follower) Table() *Table { return f.current.Load() }
+
+// Backing off while the database is away, from and to.
+const (
+	firstWait = 100 * time.Millisecond
+	lastWait  = 5 * time.Second
+)
+
+// run follows until ctx ends, through whatever goes wrong.
+func (f *Follower) run(ctx context.Context) {
+	for wait := firstWait; ; wait = min(2*wait, lastWait) {
+		err := f.session(ctx, func() { wait = firstWait })
+		if ctx.Err() != nil {
+			return
+		}
+		if f.shown.away(f.at.explain(err), f.now()) {
+			f.log.Error("clients: the database is away; the clients stay as they are", "database", f.at.shown, "error", err)
+		}
+		if !sleep(ctx, f.jitter(wait)) {
+			return
+		}
+	}
+}
+
+// jitter spreads what many processes would else do at one time.
+func (f *Follower) jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
+
+// session follows on one connection, until something goes wrong with it.
+func (f *Follower) session(ctx context.Context, well func()) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	d, err := f.at.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	woken := make(chan struct{}, 1)
+	if f.at.postgres != nil {
+		var listening sync.WaitGroup
+		defer listening.Wait()
+		defer cancel()
+		listening.Go(func() {
+			f.listen(ctx, func() {
+				select {
+				case woken <- struct{}{}:
+				default: // it will look anyway
+				}
+			})
+		})
+	}
+	tick := time.NewTicker(f.poll)
+	defer tick.Stop()
+	for {
+		began := time.Now()
+		if err := f.step(ctx, d); err != nil {
+			return err
+		}
+		well()
+		if f.shown.back(f.now()) {
+			f.log.Info("clients: the database is back", "database", f.at.shown)
+		}
+		// Changes that come thick are taken together, so that half of the time at least is left to others.
+		if !sleep(ctx, max(10*time.Millisecond, time.Since(began))) {
+			return ctx.Err()
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-woken:
+		case <-tick.C:
+		}
+	}
+}
+
+// step takes over what changed since the last, if it can. The error is the database's; what it has that is broken is refused.
+func (f *Follower) step(ctx context.Context, d *Database) error {
+	at, err := d.head(ctx)
+	if err != nil {
+		return err
+	}
+	now := f.current.Load()
+	switch {
+	case now != nil && at == f.mark:
+		f.refused = nil
+		f.shown.mended()
+		return nil
+	case f.refused != nil && at == f.refused.at:
+		if f.refused.table != nil && time.Now().After(f.refused.again) {
+			f.offer(f.refused.table, at)
+		}
+		return nil
+	}
+	t, at, err := f.next(ctx, d, now)
+	if broken, ok := errors.AsType[brokenError](err); ok {
+		f.refuse(refused{at: at}, broken)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	f.offer(t, at)
+	return nil
+}
+
+// next returns the table that the database has now.
+func (f *Follower) next(ctx context.Context, d *Database, now *Table) (*Table, mark, error) {
+	if now == nil {
+		return d.load(ctx, f.now, nil)
+	}
+	changed, at, ok, err := d.changes(ctx, f.mark)
+	if err != nil {
+		return nil, at, err
+	}
+	if !ok {
+		return d.load(ctx, f.now, now)
+	}
+	t, err := now.with(changed)
+	return t, at, err
+}
+
+// offer lets a table take effect, if it is not refused.
+func (f *Follower) offer(t *Table, at mark) {
+	began := time.Now()
+	if err := f.use(t); err != nil {
+		// What refused it may change too: a plan may come. It is asked again, but not all the time.
+		f.refuse(refused{at: at, table: t, again: time.Now().Add(max(f.poll, 20*time.Since(began)))}, err)
+		return
+	}
+	f.take(t, at)
+	f.shown.took(t, f.now())
+	f.log.Info("clients: in effect", "database", f.at.shown, "clients", t.Len(), "change", at.Number)
+	if f.snapshot == "" {
+		return
+	}
+	select {
+	case <-f.unsaved: // it is older
+	default:
+	}
+	f.unsaved <- saved{at, t}
+}
+
+func (f *Follower) take(t *Table, at mark) {
+	f.current.Store(t)
+	f.mark, f.refused = at, nil
+}
+
+func (f *Follower) refuse(r refused, err error) {
+	f.refused = &r
+	if f.shown.refused(err, f.now()) {
+		f.log.Error("clients: a change is refused as a whole; the clients stay as they are", "database", f.at.shown, "change", r.at.Number, "error", err)
+	}
+}
+
+// save writes each table that took effect, the latest only if they come thick.
+func (f *Follower) save(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			select {
+			case s := <-f.unsaved:
+				f.write(s)
+			default:
+			}
+			return
+		case s := <-f.unsaved:
+			began := time.Now()
+			f.write(s)
+			sleep(ctx, max(time.Second, 20*time.Since(began))) // at most a twentieth of a processor
+		}
+	}
+}
+
+func (f *Follower) write(s saved) {
+	h := snapshotHead{Version: snapshotVersion, Database: f.at.shown, Written: f.now().UTC(), At: s.at, Clients: s.table.Len()}
+	err := writeSnapshot(f.snapshot, h, s.table)
+	if f.shown.wrote(err, h.Written) {
+		f.log.Error("clients: the snapshot can't be written", "snapshot", f.snapshot, "error", err)
+	}
+}

@@ -1,0 +1,219 @@
+package clients
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/weirlimit/weir/policy"
+)
+
+// A Table is all clients at one time, in memory. It does not change, and reading it takes no lock.
+//
+// It is a large base, and over it a small map of what has changed since: a change copies the map only.
+type Table struct {
+	now   func() time.Time
+	base  *base
+	over  map[string]term // the zero term for a client that is gone
+	added []*policy.Grant // of over, not in base; in the order in which they came
+	uses  map[*policy.Grant]int
+	count int // of clients
+}
+
+// A base is what all clients had when it was built.
+type base struct {
+	index  index
+	terms  []uint32 // by place, of the values
+	values []term   // each different one
+	grants []grantUse
+	pool   map[string]*policy.Grant // by identity
+}
+
+// A term is a grant and when it is valid, in microseconds since 1970. Most clients have one that others have too.
+type term struct {
+	grant       *policy.Grant
+	from, until int64
+}
+
+// since and forever bound terms that have no bound.
+const (
+	since   = math.MinInt64
+	forever = math.MaxInt64
+)
+
+// A grantUse is how many clients have a grant, and until when the last of them at most.
+type grantUse struct {
+	grant *policy.Grant
+	count int
+	until int64
+}
+
+// Grant implements [policy.Clients]: what the client has now. It allocates nothing.
+func (t *Table) Grant(client string) (*policy.Grant, bool) {
+	at, ok := t.term(client)
+	if !ok || !t.valid(at) {
+		return nil, false
+	}
+	return at.grant, true
+}
+
+func (t *Table) term(client string) (term, bool) {
+	if len(t.over) > 0 {
+		if at, ok := t.over[client]; ok {
+			return at, at.grant != nil
+		}
+	}
+	place, ok := t.base.index.find(client)
+	if !ok {
+		return term{}, false
+	}
+	return t.base.values[t.base.terms[place]], true
+}
+
+// valid asks for the time only if the term has bounds.
+func (t *Table) valid(at term) bool {
+	if at.from == since && at.until == forever {
+		return true
+	}
+	now := t.now().UnixMicro()
+	return at.from <= now && now < at.until
+}
+
+// Len returns how many clients there are, also those whose time has not come.
+func (t *Table) Len() int { return t.count }
+
+// Grants implements [policy.Clients]. An error of f is returned with the name of a client that has the grant.
+func (t *Table) Grants(f func(*policy.Grant) error) error {
+	for g := range t.used() {
+		if err := f(g); err != nil {
+			return fmt.Errorf("client %s: %w", quoteShort(t.holder(g)), err)
+		}
+	}
+	return nil
+}
+
+// used returns each grant that a client has, or may come to have.
+func (t *Table) used() iter.Seq[*policy.Grant] {
+	return func(yield func(*policy.Grant) bool) {
+		now := t.now().UnixMicro()
+		for _, u := range t.base.grants {
+			over := t.uses[u.grant]
+			// What was built over the base may be valid for longer.
+			if u.count+over > 0 && (u.until > now || t.isOver(u.grant)) && !yield(u.grant) {
+				return
+			}
+		}
+		for _, g := range t.added {
+			if t.uses[g] > 0 && !yield(g) {
+				return
+			}
+		}
+	}
+}
+
+// isOver reports whether a client has got the grant since the base was built.
+func (t *Table) isOver(g *policy.Grant) bool {
+	for _, at := range t.over {
+		if at.grant == g {
+			return true
+		}
+	}
+	return false
+}
+
+// holder returns the first of the clients that have a grant.
+func (t *Table) holder(g *policy.Grant) (first string) {
+	found := false
+	for name, at := range t.all() {
+		if at.grant == g && (!found || name < first) {
+			first, found = name, true
+		}
+	}
+	return first
+}
+
+// all returns each client and its term, in no order.
+func (t *Table) all() iter.Seq2[string, term] {
+	return func(yield func(string, term) bool) {
+		for place := range t.base.index.len() {
+			name := string(t.base.index.name(place))
+			if _, changed := t.over[name]; !changed && !yield(name, t.base.values[t.base.terms[place]]) {
+				return
+			}
+		}
+		for name, at := range t.over {
+			if at.grant != nil && !yield(name, at) {
+				return
+			}
+		}
+	}
+}
+
+// with returns the table after a change; nil of a row is for a client that is gone. It returns the first row that makes no sense as an error.
+func (t *Table) with(changes map[string]*row) (*Table, error) {
+	next := &Table{
+		now: t.now, base: t.base, count: t.count,
+		over: maps.Clone(t.over), added: slices.Clone(t.added), uses: maps.Clone(t.uses),
+	}
+	if next.over == nil {
+		next.over, next.uses = map[string]term{}, map[*policy.Grant]int{}
+	}
+	p := next.pool()
+	for _, name := range slices.Sorted(maps.Keys(changes)) { // so that the error is always the same
+		at := term{}
+		if r := changes[name]; r != nil && !r.over(t.now()) {
+			var err error
+			if at, err = p.term(r); err != nil {
+				return nil, err
+			}
+		}
+		next.put(name, at)
+	}
+	next.added = slices.DeleteFunc(next.added, func(g *policy.Grant) bool { return next.uses[g] == 0 })
+	maps.DeleteFunc(next.uses, func(_ *policy.Grant, n int) bool { return n == 0 })
+	if len(next.over) > max(leastOver, t.base.index.len()/partOver) {
+		return next.rebuilt()
+	}
+	return next, nil
+}
+
+// A base is built anew when more than leastOver clients, and more than one in partOver, have changed.
+const (
+	leastOver = 1000
+	partOver  = 64
+)
+
+// put notes what a client has now, the zero term for nothing.
+func (t *Table) put(name string, at term) {
+	before, had := t.term(name)
+	if had {
+		t.uses[before.grant]--
+		t.count--
+	}
+	if at.grant != nil {
+		if _, known := t.uses[at.grant]; !known && t.base.pool[identity(at.grant)] != at.grant {
+			t.added = append(t.added, at.grant)
+		}
+		t.uses[at.grant]++
+		t.count++
+	}
+	if _, inBase := t.base.index.find(name); at.grant == nil && !inBase {
+		delete(t.over, name) // it need not be remembered that there is nothing
+		return
+	}
+	t.over[name] = at
+}
+
+// rebuilt returns the same clients in a new base.
+func (t *Table) rebuilt() (*Table, error) {
+	b := newBuilder(t.now)
+	for name, at := range t.all() {
+		if err := b.add(name, at); err != nil {
+			return nil, err
+		}
+	}
+	return b.table()
+}
