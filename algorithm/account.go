@@ -53,8 +53,9 @@ func (a Account) Apply(p *Program, op Op, now int64) (Account, Result) {
 		return of(p, state, nil), r
 	}
 	if op.Kind <= TakeUpTo && op.Cost == 0 { // a peek changes nothing
-		a.State = slices.Clone(a.State)
-		_, r := a.settled(p, now).apply(op, now)
+		view := a
+		view.State = slices.Clone(a.State)
+		_, r := view.settled(p, now).apply(op, now)
 		return a, r
 	}
 	return a.settled(p, now).apply(op, now)
