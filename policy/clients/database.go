@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"time"
 
 	"github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite" // the driver named sqlite
@@ -40,6 +41,8 @@ func (d *Database) Close() error { return d.db.Close() }
 
 // open connects, and sees to it that the tables are those of this version. A file is made if it is not there, and create says so.
 func (l *location) open(ctx context.Context, create bool) (*Database, error) {
+	ctx, cancel := context.WithTimeout(ctx, openWithin)
+	defer cancel()
 	d, err := l.connect(ctx, create)
 	if err != nil {
 		return nil, l.explain(err)
@@ -54,6 +57,9 @@ func (l *location) open(ctx context.Context, create bool) (*Database, error) {
 	}
 	return d, nil
 }
+
+// openWithin bounds the opening of a database, with its migrations.
+const openWithin = time.Minute
 
 // connect connects and asks for nothing but an answer.
 func (l *location) connect(ctx context.Context, create bool) (*Database, error) {

@@ -112,10 +112,7 @@ func newFollower(at *location, o Options) (*Follower, error) {
 // start loads the clients, from where it can.
 func (f *Follower) start(ctx context.Context) error {
 	err := f.load(ctx)
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
-	if f.snapshot == "" {
+	if err == nil || f.snapshot == "" || errors.Is(ctx.Err(), context.Canceled) {
 		return err
 	}
 	t, h, other := readSnapshot(f.snapshot, f.now)
@@ -178,7 +175,7 @@ func (f *Follower) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if f.shown.away(f.at.explain(err), f.now()) {
+		if f.shown.away(err, f.now()) {
 			f.log.Error("clients: the database is away; the clients stay as they are", "database", f.at.shown, "error", err)
 		}
 		if !sleep(ctx, f.jitter(wait)) {
@@ -218,10 +215,10 @@ func (f *Follower) session(ctx context.Context, well func()) (err error) {
 	for {
 		began := time.Now()
 		if err := f.step(ctx, d); err != nil {
-			return err
+			return f.at.explain(err)
 		}
 		well()
-		if f.shown.back(f.now()) {
+		if f.shown.back() {
 			f.log.Info("clients: the database is back", "database", f.at.shown)
 		}
 		// Changes that come thick are taken together, so that half of the time at least is left to others.

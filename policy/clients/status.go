@@ -51,7 +51,7 @@ func (s *shown) away(err error, now time.Time) (news bool) {
 	return news
 }
 
-func (s *shown) back(time.Time) (news bool) {
+func (s *shown) back() (news bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	news = s.status.Away != ""
@@ -93,6 +93,7 @@ func (s *shown) mended() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status.Refused, s.status.RefusedSince, s.refuses = "", time.Time{}, nil
+	s.status.FromSnapshot = time.Time{}
 }
 
 func (s *shown) refusal() error {

@@ -1,0 +1,131 @@
+package clients_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/weirlimit/weir/policy"
+	"github.com/weirlimit/weir/policy/clients"
+)
+
+// What a database has is loaded, and what is changed in it, by weir or by plain SQL, is followed.
+func TestFollow(t *testing.T) {
+	forEach(t, func(t *testing.T, url string) {
+		d := open(t, url)
+		set(t, d, clients.Client{Name: "acme", Plan: "gold"}, clients.Client{Name: "umbrella", Limits: limits("1000/1m", "50/1s")})
+		f := follow(t, url, clients.Options{})
+		if has(f, "acme") != "gold" || has(f, "umbrella") != "1000/1m; 50/1s" || has(f, "nobody") != "" {
+			t.Fatalf("loaded %q, %q, %q", has(f, "acme"), has(f, "umbrella"), has(f, "nobody"))
+		}
+		set(t, d, clients.Client{Name: "acme", Plan: "silver"})
+		until(t, "a client changes", func() bool { return has(f, "acme") == "silver" })
+		run(t, url, `UPDATE weir_clients SET plan = 'bronze' WHERE client = 'acme'`)
+		until(t, "plain SQL changes a client", func() bool { return has(f, "acme") == "bronze" })
+		run(t, url, `INSERT INTO weir_clients (client, limits) VALUES ('initech', 'api: 5/1s')`)
+		until(t, "plain SQL adds a client", func() bool { return strings.HasPrefix(has(f, "initech"), "api: ") })
+		run(t, url, `UPDATE weir_clients SET client = 'acme2' WHERE client = 'acme'`)
+		until(t, "plain SQL renames a client", func() bool { return has(f, "acme") == "" && has(f, "acme2") == "bronze" })
+		if n, err := d.Delete(t.Context(), "umbrella", "nobody"); n != 1 || err != nil {
+			t.Errorf("%d deleted, %v", n, err)
+		}
+		until(t, "a client is deleted", func() bool { return has(f, "umbrella") == "" })
+		run(t, url, `DELETE FROM weir_clients`)
+		until(t, "all are deleted", func() bool { return f.Status().Clients == 0 && has(f, "acme2") == "" })
+		if s := f.Status(); s.Away != "" || s.Refused != "" || s.Changes < 7 || s.Change.IsZero() || s.Database == "" {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// What changes many rows is told at once, and seen.
+func TestLargeChange(t *testing.T) {
+	const many = 12_000
+	forEach(t, func(t *testing.T, url string) {
+		f := follow(t, url, clients.Options{})
+		d := open(t, url)
+		n, err := d.Put(t.Context(), func(yield func(clients.Client, error) bool) {
+			for i := range many {
+				if !yield(clients.Client{Name: fmt.Sprint("c", i), Plan: "gold"}, nil) {
+					return
+				}
+			}
+		})
+		if n != many || err != nil {
+			t.Fatal(n, err)
+		}
+		until(t, "all are there", func() bool { return f.Status().Clients == many && has(f, "c11999") == "gold" })
+		run(t, url, `UPDATE weir_clients SET plan = 'silver'`)
+		until(t, "all change", func() bool { return has(f, "c0") == "silver" && has(f, "c11999") == "silver" })
+		run(t, url, `UPDATE weir_clients SET plan = 'gold' WHERE client < 'c5'`)
+		until(t, "half change", func() bool { return has(f, "c0") == "gold" && has(f, "c9999") == "silver" })
+		if strings.HasPrefix(url, "postgres") {
+			run(t, url, `TRUNCATE weir_clients`)
+			until(t, "none is left", func() bool { return f.Status().Clients == 0 })
+		}
+	})
+}
+
+// A broken change is refused as a whole: nothing of it is in effect until all of it is mended.
+func TestBrokenChangeIsRefusedWhole(t *testing.T) {
+	forEach(t, func(t *testing.T, url string) {
+		d := open(t, url)
+		set(t, d, clients.Client{Name: "acme", Plan: "gold"}, clients.Client{Name: "umbrella", Plan: "gold"})
+		f := follow(t, url, clients.Options{})
+		run(t, url, `UPDATE weir_clients SET plan = NULL, limits = '1000 per minute' WHERE client = 'acme'`)
+		until(t, "the change is refused", func() bool { return f.Status().Refused != "" })
+		if s := f.Status(); !strings.Contains(s.Refused, `client "acme": weir: limit has`) || !strings.Contains(s.Refused, "accepted:") || s.RefusedSince.IsZero() || s.Refusals != 1 {
+			t.Errorf("%+v", s)
+		}
+		run(t, url, `UPDATE weir_clients SET plan = 'silver' WHERE client = 'umbrella'`)
+		run(t, url, `UPDATE weir_clients SET limits = '1000/0m' WHERE client = 'acme'`) // so that it is seen that both were looked at
+		until(t, "the other change is refused", func() bool { return strings.Contains(f.Status().Refused, "period") })
+		if has(f, "acme") != "gold" || has(f, "umbrella") != "gold" {
+			t.Errorf("acme has %q, umbrella %q", has(f, "acme"), has(f, "umbrella"))
+		}
+		if _, err := tryFollow(t, url, clients.Options{}); err == nil || !strings.Contains(err.Error(), `client "acme"`) {
+			t.Errorf("started with a broken client: %v", err)
+		}
+		run(t, url, `UPDATE weir_clients SET limits = '1000/1m' WHERE client = 'acme'`)
+		until(t, "the change is in effect", func() bool { return strings.Contains(has(f, "acme"), "1000/1m") && has(f, "umbrella") == "silver" })
+		if s := f.Status(); s.Refused != "" || !s.RefusedSince.IsZero() {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// What Use refuses is not in effect either, says which client it is about, and is offered again.
+func TestUseRefuses(t *testing.T) {
+	forEach(t, func(t *testing.T, url string) {
+		d := open(t, url)
+		set(t, d, clients.Client{Name: "acme", Plan: "gold"})
+		var silver atomic.Bool
+		use := func(c policy.Clients) error {
+			return c.Grants(func(g *policy.Grant) error {
+				if g.Plan == "gold" || g.Plan == "silver" && silver.Load() {
+					return nil
+				}
+				return errors.New("plan " + g.Plan + " is unknown")
+			})
+		}
+		f := follow(t, url, clients.Options{Use: use})
+		set(t, d, clients.Client{Name: "umbrella", Plan: "gold"}, clients.Client{Name: "initech", Plan: "silver"})
+		until(t, "the change is refused", func() bool { return f.Status().Refused != "" })
+		if s := f.Status(); s.Refused != `client "initech": plan silver is unknown` {
+			t.Errorf("%+v", s)
+		}
+		if has(f, "initech") != "" {
+			t.Errorf("initech has %q", has(f, "initech"))
+		}
+		silver.Store(true) // as when the policies were changed
+		until(t, "it is in effect", func() bool { return has(f, "initech") == "silver" && has(f, "umbrella") == "gold" })
+		if s := f.Status(); s.Refused != "" {
+			t.Errorf("%+v", s)
+		}
+		silver.Store(false)
+		run(t, url, `DELETE FROM weir_clients WHERE client = 'initech'`)
+		until(t, "what nobody has any more is not asked for", func() bool { return has(f, "initech") == "" })
+	})
+}

@@ -1,0 +1,162 @@
+package clients_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/policy"
+	"github.com/weirlimit/weir/policy/clients"
+	"github.com/weirlimit/weir/store/storetest/engine"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	engine.Close()
+	os.Exit(code)
+}
+
+// patience is how long a test waits for what should take a second, on a busy machine.
+const patience = 30 * time.Second
+
+var shared = engine.Shared(func(t testing.TB) *engine.Server { return engine.Postgres(t) })
+
+var schemas atomic.Int64
+
+// kinds make a new, empty database of each kind.
+var kinds = map[string]func(t testing.TB) string{
+	"sqlite":   newSQLite,
+	"postgres": newPostgres,
+}
+
+func newSQLite(t testing.TB) string {
+	t.Helper()
+	return "sqlite:" + filepath.Join(t.TempDir(), "clients ?#%20.db")
+}
+
+func newPostgres(t testing.TB) string {
+	t.Helper()
+	server := shared(t).URL()
+	schema := fmt.Sprint("own_", schemas.Add(1))
+	run(t, server, `CREATE SCHEMA `+schema)
+	return server + "&search_path=" + schema
+}
+
+// forEach runs a test on each kind of database, migrated.
+func forEach(t *testing.T, test func(t *testing.T, url string)) {
+	t.Helper()
+	for kind, make := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			url := make(t)
+			if _, err := clients.Migrate(t.Context(), url); err != nil {
+				t.Fatal(err)
+			}
+			test(t, url)
+		})
+	}
+}
+
+// plain opens a database as others than weir do.
+func plain(t testing.TB, url string) *sql.DB {
+	t.Helper()
+	driver, name := "pgx", url
+	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
+		driver, name = "sqlite", "file:"+strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path)+"?_busy_timeout=5000"
+	}
+	db, err := sql.Open(driver, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// run runs statements.
+func run(t testing.TB, url, statements string) {
+	t.Helper()
+	db := plain(t, url)
+	defer db.Close()
+	if _, err := db.ExecContext(context.Background(), statements); err != nil {
+		t.Fatalf("%v\n%s", err, statements)
+	}
+}
+
+func open(t testing.TB, url string) *clients.Database {
+	t.Helper()
+	d, err := clients.Open(context.Background(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// follow follows a database, and logs to the test.
+func follow(t testing.TB, url string, o clients.Options) *clients.Follower {
+	t.Helper()
+	f, err := tryFollow(t, url, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func tryFollow(t testing.TB, url string, o clients.Options) (*clients.Follower, error) {
+	t.Helper()
+	if o.Poll == 0 {
+		o.Poll = 20 * time.Millisecond
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
+	return clients.Follow(t.Context(), url, o)
+}
+
+// until waits for a condition.
+func until(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !condition(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %s: %s", patience, what)
+		}
+	}
+}
+
+// has reports what a client has: a plan, limits, or nothing.
+func has(c policy.Clients, client string) string {
+	g, ok := c.Grant(client)
+	switch {
+	case !ok:
+		return ""
+	case g.Plan != "":
+		return g.Plan
+	}
+	return clients.FormatLimits(g.Limits)
+}
+
+func limits(texts ...string) map[string][]weir.Limit {
+	var all []weir.Limit
+	for _, text := range texts {
+		all = append(all, weir.MustParseLimit(text))
+	}
+	return map[string][]weir.Limit{"": all}
+}
+
+func set(t testing.TB, d *clients.Database, all ...clients.Client) {
+	t.Helper()
+	for _, c := range all {
+		if err := d.Set(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
