@@ -12,12 +12,8 @@ func newConcurrent(l Limit, tick int64) (concurrent, error) {
 
 // renew carries out a Renew.
 func (p *Program) renew(state []int64, op Op, now int64) ([]int64, Decision) {
-	m, ok := p.machine.(concurrent)
-	if !ok {
-		return p.machine.take(state, 0, now)
-	}
 	if op.Cost > 0 && op.Cost <= p.capacity {
-		state, _ = m.cancel(state, op.Cost, op.End, now)
+		state, _ = p.cancel(state, op.Cost, op.End, now)
 	}
 	return p.take(state, op.Cost, now)
 }

@@ -134,11 +134,12 @@ func (p *Program) Apply(state []int64, op Op, now int64) ([]int64, Result) {
 		}
 		state, r.Decision = p.machine.take(state, 0, now)
 	case Renew:
-		var d Decision
-		if state, d = p.renew(state, op, now); d.Allowed {
+		if _, leases := p.machine.(concurrent); !leases {
+			op.Cost = 0
+		}
+		if state, r.Decision = p.renew(state, op, now); r.Allowed {
 			r.Granted = op.Cost
 		}
-		r.Decision = d
 	case Reset:
 		state = state[:0]
 		_, r.Decision = p.machine.take(nil, 0, now)

@@ -193,6 +193,8 @@ func (w *Word) Apply(word int64, op Op, now int64) (next int64, v Verdict) {
 		}
 	case Refund:
 		word, cost = w.refund(word, cost, now), 0
+	case Renew: // a word has no leases
+		cost = 0
 	case Reset:
 		word, cost = now, 0
 	}
