@@ -51,7 +51,7 @@ type Store struct {
 
 	mu     sync.Mutex
 	words  map[int64]*table // by the words' units per nanosecond
-	states *stateTable      // for limits whose state is more than one word
+	states *stateTable      // for limits whose state is more than one word, and for accounts
 	tables atomic.Pointer[[]reclaimer]
 }
 
@@ -101,7 +101,10 @@ func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
 	}
 	owner := spec.Name + "\x00" + program.Limit().String()
 	word, oneWord := program.Word()
-	if spec.TimeDebt {
+	switch {
+	case spec.Accounts():
+		owner, oneWord = spec.Name+"\x00*", false // no limit reads so
+	case spec.TimeDebt:
 		owner = spec.Name + "\x00"
 		if _, err := algorithm.CompileShared(spec.Limit, time.Nanosecond); err != nil {
 			return nil, err
@@ -120,7 +123,10 @@ func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
 		s.states = newStateTable(s)
 		s.addTable(s.states)
 	}
-	return &stateBinding{store: s, table: s.states, program: program, pad: pad}, nil
+	return &stateBinding{
+		store: s, table: s.states, program: program, pad: pad, capacity: program.Limit().Capacity(),
+		leases: program.Limit().Algorithm == algorithm.Concurrent, named: spec.Accounts(),
+	}, nil
 }
 
 func (s *Store) table(word algorithm.Word) *table {

@@ -16,7 +16,7 @@ const (
 	// Deny denies it. RetryAfter is then the least time until one of the keys that were looked at may be fresh; it may
 	// have to be asked again.
 	Deny Overflow = iota
-	// Share lets all such keys of a limit share one budget, of the limit's own parameters. A key that is added while that
+	// Share lets all such keys of a limit, or of a name, share one budget, of the limit's own parameters. A key that is added while that
 	// budget is in debt starts with its debt.
 	Share
 )
@@ -24,11 +24,19 @@ const (
 // mostShared is how many limits have a budget for new keys that find the store full. Under more, they are denied.
 const mostShared = 4096
 
-// A shared is the budget of the new keys of one limit.
+// A shared is the budget of the new keys of one limit, or of one name.
 type shared struct {
-	mu    sync.Mutex
-	word  int64   // of a one-word limit
-	state []int64 // of any other
+	mu      sync.Mutex
+	word    int64             // of a one-word limit
+	account algorithm.Account // of any other
+}
+
+func (o *shared) apply(p *algorithm.Program, op algorithm.Op, now int64) algorithm.Verdict {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	a, r := o.account.Apply(p, op, now)
+	o.account = a
+	return r.Verdict()
 }
 
 // sharedOf returns the budget of the new keys of the limit with this fingerprint, or nil. It is made if need be.

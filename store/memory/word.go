@@ -53,6 +53,9 @@ func (b *wordBinding) Do(_ context.Context, key string, op algorithm.Op, given i
 			return v, nil
 		}
 	}
+	if op.Kind == algorithm.Reserve || op.Kind == algorithm.Commit {
+		return algorithm.Verdict{}, store.ErrUnnamed
+	}
 	v, _ := b.update(fp, op, now, given == store.OwnClock)
 	return v, nil
 }
