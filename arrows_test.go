@@ -24,13 +24,14 @@ var arrows = map[string][]string{
 	"store/storetest":        {"algorithm", "store", "store/memory"},
 	"store/storetest/engine": {},
 	"":                       {"algorithm", "store", "store/memory"},
+	"policy/clients":         {"", "policy"},
 	"replay":                 {"", "store/memory"},
 	"server/limiters":        {"", "algorithm", "store"},
 	"server/resp":            {"", "algorithm", "store", "server/limiters"},
 	"server/httpapi":         {"", "algorithm", "store", "server/limiters"},
 	"server/engines":         {"store", "store/redis", "store/postgres", "store/memcached", "store/remote"},
 	"server":                 {"", "algorithm", "store", "store/memory", "server/limiters", "server/resp", "server/httpapi", "server/engines"},
-	"cmd/weir":               {"", "algorithm/bounds", "store/memory", "store/postgres", "replay", "server"},
+	"cmd/weir":               {"", "algorithm/bounds", "store/memory", "store/postgres", "policy/clients", "replay", "server"},
 }
 
 func TestImportsFollowTheFlow(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/weirlimit/weir/policy/clients"
 	"github.com/weirlimit/weir/server"
 	"github.com/weirlimit/weir/store/memory"
 	"github.com/weirlimit/weir/store/postgres"
@@ -18,6 +19,8 @@ import (
 type commandLine struct {
 	Serve     serveCommand     `cmd:"" help:"Serve decisions over the Redis protocol and HTTP."`
 	Migration migrationCommand `cmd:"" help:"Print the SQL that makes the table of a store in PostgreSQL, for who has the right to."`
+	Clients   clientsCommand   `cmd:"" help:"Look at and edit which client has which plan or limits."`
+	DB        dbCommand        `cmd:"" name:"db" help:"Look after the database of clients."`
 	Replay    replayCommand    `cmd:"" help:"Run access logs against limits, on the log's own time."`
 	Bounds    boundsCommand    `cmd:"" help:"Recompute what each algorithm admits at worst."`
 	Version   versionCommand   `cmd:"" help:"Print the version."`
@@ -51,6 +54,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 		kong.Vars{
 			"resp": server.DefaultRESP, "http": server.DefaultHTTP,
 			"grace": server.DefaultGrace.String(), "table": postgres.DefaultTable, "store": server.StoreAccepted(), "max_keys": strconv.Itoa(memory.DefaultMaxKeys),
+			"clients": clients.Accepted,
 		},
 	)
 	if err != nil {

@@ -54,10 +54,10 @@ func identity(g *policy.Grant) string {
 func (p *pool) term(r *row) (term, error) {
 	g, err := p.grant(r)
 	if err == nil && r.from >= r.until {
-		err = errors.New("weir: valid_until is not after valid_from; accepted: a later time")
+		err = errors.New("clients: valid_until is not after valid_from; accepted: a later time")
 	}
 	if err == nil && (r.client == "" || len(r.client) > maxClient || !isText(r.client)) {
-		err = fmt.Errorf("weir: client is of %d bytes; accepted: 1 to %d bytes of UTF-8 without NUL", len(r.client), maxClient)
+		err = fmt.Errorf("clients: client is of %d bytes; accepted: 1 to %d bytes of UTF-8 without NUL", len(r.client), maxClient)
 	}
 	if err != nil {
 		return term{}, brokenError{fmt.Errorf("client %s: %w", quoteShort(r.client), err)}
@@ -68,11 +68,11 @@ func (p *pool) term(r *row) (term, error) {
 func (p *pool) grant(r *row) (*policy.Grant, error) {
 	switch {
 	case r.plan == "" && r.limits == "":
-		return nil, errors.New("weir: it has neither plan nor limits; accepted: one of both")
+		return nil, errors.New("clients: it has neither plan nor limits; accepted: one of both")
 	case r.plan != "" && r.limits != "":
-		return nil, errors.New("weir: it has a plan and limits; accepted: one of both")
+		return nil, errors.New("clients: it has a plan and limits; accepted: one of both")
 	case len(r.plan) > maxName || !isText(r.plan):
-		return nil, fmt.Errorf("weir: plan is of %d bytes; accepted: at most %d bytes of UTF-8 without NUL", len(r.plan), maxName)
+		return nil, fmt.Errorf("clients: plan is of %d bytes; accepted: at most %d bytes of UTF-8 without NUL", len(r.plan), maxName)
 	case r.plan != "":
 		g, ok := p.plans[r.plan]
 		if !ok {
@@ -137,7 +137,7 @@ func (b *builder) add(client string, at term) error {
 func (b *builder) table() (*Table, error) {
 	b.base.terms, b.base.values = trim(b.base.terms), trim(b.base.values)
 	if err := b.base.index.seal(); err != nil {
-		return nil, brokenError{fmt.Errorf("weir: %w", err)}
+		return nil, brokenError{fmt.Errorf("clients: %w", err)}
 	}
 	return &Table{now: b.now, base: b.base, count: b.base.index.len()}, nil
 }

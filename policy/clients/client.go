@@ -35,21 +35,21 @@ type Client struct {
 func (c *Client) Validate() error {
 	switch {
 	case c.Name == "" || len(c.Name) > maxClient || !isText(c.Name):
-		return fmt.Errorf("weir: client is %s; accepted: 1 to %d bytes of UTF-8 without NUL", quoteShort(c.Name), maxClient)
+		return fmt.Errorf("clients: client is %s; accepted: 1 to %d bytes of UTF-8 without NUL", quoteShort(c.Name), maxClient)
 	case c.Plan == "" && len(c.Limits) == 0:
-		return fmt.Errorf("weir: client %s has neither plan nor limits; accepted: one of both", quoteShort(c.Name))
+		return fmt.Errorf("clients: client %s has neither plan nor limits; accepted: one of both", quoteShort(c.Name))
 	case c.Plan != "" && len(c.Limits) != 0:
-		return fmt.Errorf("weir: client %s has a plan and limits; accepted: one of both", quoteShort(c.Name))
+		return fmt.Errorf("clients: client %s has a plan and limits; accepted: one of both", quoteShort(c.Name))
 	case len(c.Plan) > maxName || !isText(c.Plan):
-		return fmt.Errorf("weir: plan of client %s is %s; accepted: at most %d bytes of UTF-8 without NUL", quoteShort(c.Name), quoteShort(c.Plan), maxName)
+		return fmt.Errorf("clients: plan of client %s is %s; accepted: at most %d bytes of UTF-8 without NUL", quoteShort(c.Name), quoteShort(c.Plan), maxName)
 	case len(c.Note) > maxNote || !isText(c.Note):
-		return fmt.Errorf("weir: note of client %s is %s; accepted: at most %d bytes of UTF-8 without NUL", quoteShort(c.Name), quoteShort(c.Note), maxNote)
+		return fmt.Errorf("clients: note of client %s is %s; accepted: at most %d bytes of UTF-8 without NUL", quoteShort(c.Name), quoteShort(c.Note), maxNote)
 	}
 	if err := errors.Join(checkTime("from", c.From), checkTime("until", c.Until)); err != nil {
 		return err
 	}
 	if !c.From.IsZero() && !c.Until.IsZero() && !c.From.Before(c.Until) {
-		return fmt.Errorf("weir: client %s is valid until %s; accepted: a time after %s, from which it is valid",
+		return fmt.Errorf("clients: client %s is valid until %s; accepted: a time after %s, from which it is valid",
 			quoteShort(c.Name), c.Until.UTC().Format(time.RFC3339), c.From.UTC().Format(time.RFC3339))
 	}
 	if c.Plan != "" {
@@ -57,7 +57,7 @@ func (c *Client) Validate() error {
 	}
 	again, err := ParseLimits(FormatLimits(c.Limits))
 	if err == nil && len(again) != len(c.Limits) {
-		err = fmt.Errorf("weir: limits are %q; accepted: one or more for each policy", c.Limits)
+		err = fmt.Errorf("clients: limits are %q; accepted: one or more for each policy", c.Limits)
 	}
 	return err
 }
@@ -66,7 +66,7 @@ func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 
 
 func checkTime(field string, t time.Time) error {
 	if year := t.UTC().Year(); !t.IsZero() && (year < 1 || year > 9999) {
-		return fmt.Errorf("weir: %s is in the year %d; accepted: 1 to 9999", field, year)
+		return fmt.Errorf("clients: %s is in the year %d; accepted: 1 to 9999", field, year)
 	}
 	return nil
 }
@@ -84,10 +84,14 @@ type line struct {
 
 // MarshalJSON writes the client under the names of the database's columns, and leaves out what is not set.
 func (c Client) MarshalJSON() ([]byte, error) {
-	return json.Marshal(line{
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // who encodes may still have it escaped
+	err := e.Encode(line{
 		Client: c.Name, Plan: c.Plan, Limits: FormatLimits(c.Limits), Note: c.Note,
 		From: pointer(c.From), Until: pointer(c.Until), Updated: pointer(c.Updated),
 	})
+	return b.Bytes(), err
 }
 
 // UnmarshalJSON reads what MarshalJSON writes. An unknown name is an error, and so is a client that Validate refuses.

@@ -33,6 +33,15 @@ func Open(ctx context.Context, databaseURL string) (*Database, error) {
 	return at.open(ctx, true)
 }
 
+// OpenExisting is Open that does not make a file of SQLite: it is an error if it is not there.
+func OpenExisting(ctx context.Context, databaseURL string) (*Database, error) {
+	at, err := parseURL(databaseURL)
+	if err != nil {
+		return nil, err
+	}
+	return at.open(ctx, false)
+}
+
 // String returns the database's URL without a password.
 func (d *Database) String() string { return d.at.shown }
 
@@ -123,5 +132,5 @@ func (l *location) explain(err error) error {
 	if errors.Is(err, fs.ErrNotExist) && l.postgres == nil {
 		err = errors.New("there is no such file")
 	}
-	return fmt.Errorf("weir: clients in %s: %w", l.shown, err)
+	return fmt.Errorf("clients: %s: %w", l.shown, err)
 }

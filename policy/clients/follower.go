@@ -94,7 +94,7 @@ func newFollower(at *location, o Options) (*Follower, error) {
 	case o.Poll == 0:
 		f.poll = 250 * time.Millisecond
 	case o.Poll < 10*time.Millisecond || o.Poll > time.Hour:
-		return nil, fmt.Errorf("weir: poll is %s; accepted: 10ms to 1h", o.Poll)
+		return nil, fmt.Errorf("clients: poll is %s; accepted: 10ms to 1h", o.Poll)
 	}
 	if f.use == nil {
 		f.use = func(policy.Clients) error { return nil }

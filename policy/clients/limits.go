@@ -22,7 +22,7 @@ const maxLimits = 4096
 // policy that has plans, and is under "" in what is returned. No policy has two lines. An error names the line and what would be accepted.
 func ParseLimits(text string) (map[string][]weir.Limit, error) {
 	if len(text) > maxLimits {
-		return nil, fmt.Errorf("weir: limits are of %d bytes; accepted: at most %d bytes", len(text), maxLimits)
+		return nil, fmt.Errorf("clients: limits are of %d bytes; accepted: at most %d bytes", len(text), maxLimits)
 	}
 	all := map[string][]weir.Limit{}
 	for line := range strings.SplitSeq(text, "\n") {
@@ -35,10 +35,10 @@ func ParseLimits(text string) (map[string][]weir.Limit, error) {
 			name, rest = "", line
 		}
 		if name = strings.TrimSpace(name); named && !isName(name) {
-			return nil, fmt.Errorf("weir: limits have the policy %q; accepted: %s", name, nameAccepted)
+			return nil, fmt.Errorf("clients: limits have the policy %q; accepted: %s", name, nameAccepted)
 		}
 		if _, twice := all[name]; twice {
-			return nil, fmt.Errorf("weir: limits have two lines for policy %q; accepted: one, with semicolons between its limits", name)
+			return nil, fmt.Errorf("clients: limits have two lines for policy %q; accepted: one, with semicolons between its limits", name)
 		}
 		limits, err := parseLine(rest)
 		if err != nil {
@@ -47,7 +47,7 @@ func ParseLimits(text string) (map[string][]weir.Limit, error) {
 		all[name] = limits
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("weir: limits are %q; accepted: limits such as 1000/1m; 50/1s", text)
+		return nil, fmt.Errorf("clients: limits are %q; accepted: limits such as 1000/1m; 50/1s", text)
 	}
 	return all, nil
 }

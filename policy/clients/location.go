@@ -36,10 +36,10 @@ func parseURL(text string) (*location, error) {
 		return parsePostgres(text)
 	}
 	if text == "" {
-		return nil, errors.New("weir: the database's URL is empty; accepted: " + Accepted)
+		return nil, errors.New("clients: the database's URL is empty; accepted: " + Accepted)
 	}
 	// What stands before the colon may be anything if no scheme is there.
-	return nil, errors.New("weir: the database's URL begins with no scheme that is known; accepted: " + Accepted)
+	return nil, errors.New("clients: the database's URL begins with no scheme that is known; accepted: " + Accepted)
 }
 
 func parseFile(rest string) (*location, error) {
@@ -50,19 +50,19 @@ func parseFile(rest string) (*location, error) {
 	}
 	switch {
 	case host != "":
-		return nil, fmt.Errorf("weir: the database's URL sqlite:%s has the host %q; accepted: sqlite:file, or sqlite:///file from the root", rest, host)
+		return nil, fmt.Errorf("clients: the database's URL sqlite:%s has the host %q; accepted: sqlite:file, or sqlite:///file from the root", rest, host)
 	case path == "" || path == "/" || strings.HasPrefix(path, ":") || strings.IndexByte(path, 0) >= 0:
-		return nil, fmt.Errorf("weir: the database's URL sqlite:%s names no file; accepted: sqlite:file, or sqlite:///file from the root", rest)
+		return nil, fmt.Errorf("clients: the database's URL sqlite:%s names no file; accepted: sqlite:file, or sqlite:///file from the root", rest)
 	}
 	file, err := filepath.Abs(path)
 	if err != nil {
-		return nil, fmt.Errorf("weir: the file of the database's URL sqlite:%s: %w", rest, err)
+		return nil, fmt.Errorf("clients: the file of the database's URL sqlite:%s: %w", rest, err)
 	}
 	return &location{file: file, shown: "sqlite:" + path}, nil
 }
 
 // errUnreadable shows nothing of the URL: where it can't be parsed, any part of it may be of a password.
-var errUnreadable = errors.New("weir: the database's URL, of PostgreSQL, can't be parsed; accepted: postgres://user:password@host:5432/database and " +
+var errUnreadable = errors.New("clients: the database's URL, of PostgreSQL, can't be parsed; accepted: postgres://user:password@host:5432/database and " +
 	"the parameters of libpq, with what is special percent-encoded (@ is %40, / is %2F, ? is %3F, # is %23)")
 
 func parsePostgres(text string) (*location, error) {

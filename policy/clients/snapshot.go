@@ -109,11 +109,11 @@ func encodeSnapshot(w io.Writer, h snapshotHead, t *Table) error {
 func readSnapshot(path string, now func() time.Time) (*Table, snapshotHead, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, snapshotHead{}, fmt.Errorf("weir: the snapshot: %w", err)
+		return nil, snapshotHead{}, fmt.Errorf("clients: the snapshot: %w", err)
 	}
 	t, h, err := decodeSnapshot(f, now)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, h, fmt.Errorf("weir: the snapshot %s is damaged, or is none: %w", path, err)
+		return nil, h, fmt.Errorf("clients: the snapshot %s is damaged, or is none: %w", path, err)
 	}
 	return t, h, nil
 }

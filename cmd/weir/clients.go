@@ -1,0 +1,264 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/policy/clients"
+)
+
+// clientsCommand looks at and edits which client has which plan or limits.
+type clientsCommand struct {
+	Set    clientsSet    `cmd:"" help:"Give a client a plan, or limits of its own, in place of what it had."`
+	Get    clientsGet    `cmd:"" help:"Show a client. The exit code is 1 if there is none of that name."`
+	List   clientsList   `cmd:"" help:"List clients, in order of their names."`
+	Delete clientsDelete `cmd:"" help:"Delete clients: they have the default limits then."`
+	Import clientsImport `cmd:"" help:"Set all clients of a file of JSON lines, as list --json writes them: all, or none if one makes no sense."`
+}
+
+// databaseFlag says where the clients are.
+type databaseFlag struct {
+	Database string `required:"" env:"WEIR_CLIENTS" placeholder:"URL" help:"Where the clients are: ${clients}. A password is better in the environment than in the list of processes."`
+}
+
+// An opener opens a database: clients.Open, which makes a file of SQLite that is not there, or clients.OpenExisting.
+type opener func(ctx context.Context, databaseURL string) (*clients.Database, error)
+
+// with opens the database, runs f on it and closes it.
+func (d *databaseFlag) with(ctx context.Context, open opener, f func(*clients.Database) error) error {
+	db, err := open(ctx, d.Database)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(db), db.Close())
+}
+
+type clientsSet struct {
+	databaseFlag
+
+	Client string   `arg:"" help:"The client, as the policies tell clients apart."`
+	Plan   string   `placeholder:"NAME" help:"The plan."`
+	Limit  []string `sep:"none" placeholder:"TEXT" help:"A limit of its own, such as 1000/1m; \"api: 1000/1m\" for the policy api only. Give it several times for several."`
+	Policy string   `placeholder:"NAME" help:"The policy that limits without a name are for. Default: every policy that has plans."`
+	Note   string   `help:"A note for people."`
+	From   date     `placeholder:"TIME" help:"From when: 2026-06-01 or 2026-06-01T12:00:00Z. Default: now and before."`
+	Until  date     `placeholder:"TIME" help:"Until when, exclusive. Default: for ever."`
+}
+
+// Run writes the client.
+func (c *clientsSet) Run(ctx context.Context) error {
+	row, err := c.client()
+	if err != nil {
+		return err
+	}
+	return c.with(ctx, clients.Open, func(d *clients.Database) error { return d.Set(ctx, row) })
+}
+
+func (c *clientsSet) client() (clients.Client, error) {
+	row := clients.Client{Name: c.Client, Plan: c.Plan, Note: c.Note, From: c.From.Time, Until: c.Until.Time}
+	for _, text := range c.Limit {
+		parsed, err := clients.ParseLimits(text)
+		if err != nil {
+			return row, err
+		}
+		if row.Limits == nil {
+			row.Limits = map[string][]weir.Limit{}
+		}
+		for name, limits := range parsed {
+			if name == "" {
+				name = c.Policy
+			}
+			row.Limits[name] = append(row.Limits[name], limits...)
+		}
+	}
+	return row, row.Validate()
+}
+
+type clientsGet struct {
+	databaseFlag
+
+	Client string `arg:"" help:"The client."`
+	JSON   bool   `name:"json" help:"Show it as JSON."`
+}
+
+// Run shows the client.
+func (c *clientsGet) Run(ctx context.Context, p *program) error {
+	return c.with(ctx, clients.OpenExisting, func(d *clients.Database) error {
+		row, ok, err := d.Get(ctx, c.Client)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return fmt.Errorf("client %q is not in %s; it has the default limits", c.Client, d)
+		}
+		return showClients(p.stdout, one(row), c.JSON)
+	})
+}
+
+type clientsList struct {
+	databaseFlag
+
+	Plan   string `placeholder:"NAME" help:"Those of this plan only."`
+	Prefix string `placeholder:"TEXT" help:"Those whose names begin with this only."`
+	After  string `placeholder:"CLIENT" help:"Those that come after this only, such as the last of a list before."`
+	Most   int    `placeholder:"N" help:"At most so many. Default: all."`
+	JSON   bool   `name:"json" help:"List them as JSON, a line for each."`
+}
+
+// Run lists the clients.
+func (c *clientsList) Run(ctx context.Context, p *program) error {
+	if c.Most < 0 {
+		return fmt.Errorf("--most is %d; accepted: 1 or more, or 0 for all", c.Most)
+	}
+	return c.with(ctx, clients.OpenExisting, func(d *clients.Database) error {
+		filter := clients.Filter{Plan: c.Plan, Prefix: c.Prefix, After: c.After, Most: c.Most}
+		return showClients(p.stdout, d.List(ctx, filter), c.JSON)
+	})
+}
+
+type clientsDelete struct {
+	databaseFlag
+
+	Clients []string `arg:"" name:"client" help:"The clients."`
+}
+
+// Run deletes the clients.
+func (c *clientsDelete) Run(ctx context.Context, p *program) error {
+	return c.with(ctx, clients.OpenExisting, func(d *clients.Database) error {
+		n, err := d.Delete(ctx, c.Clients...)
+		if err == nil {
+			_, err = fmt.Fprintf(p.stdout, "%d of %d deleted\n", n, len(c.Clients))
+		}
+		return err
+	})
+}
+
+type clientsImport struct {
+	databaseFlag
+
+	File string `arg:"" optional:"" default:"-" help:"The file; - or none is standard input."`
+}
+
+// Run sets the clients of the file.
+func (c *clientsImport) Run(ctx context.Context, p *program) error {
+	in := io.Reader(os.Stdin)
+	if c.File != "-" {
+		f, err := os.Open(c.File)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = f.Close() }() // it was only read
+		in = f
+	}
+	return c.with(ctx, clients.Open, func(d *clients.Database) error {
+		n, err := d.Put(ctx, readClients(in))
+		if err == nil {
+			_, err = fmt.Fprintf(p.stdout, "%d set\n", n)
+		}
+		return err
+	})
+}
+
+// maxClientLine bounds a line of an import, in bytes.
+const maxClientLine = 1 << 16
+
+// readClients reads a client from each line. An error comes with the line's number, and last.
+func readClients(in io.Reader) iter.Seq2[clients.Client, error] {
+	return func(yield func(clients.Client, error) bool) {
+		lines := bufio.NewScanner(in)
+		lines.Buffer(nil, maxClientLine)
+		n := 0
+		for lines.Scan() {
+			n++
+			if strings.TrimSpace(lines.Text()) == "" {
+				continue
+			}
+			var c clients.Client
+			err := json.Unmarshal(lines.Bytes(), &c)
+			if err != nil {
+				err = fmt.Errorf("line %d: %w", n, err)
+			}
+			if !yield(c, err) || err != nil {
+				return
+			}
+		}
+		if err := lines.Err(); err != nil {
+			yield(clients.Client{}, fmt.Errorf("line %d: %w", n+1, err))
+		}
+	}
+}
+
+func one(c clients.Client) iter.Seq2[clients.Client, error] {
+	return func(yield func(clients.Client, error) bool) { yield(c, nil) }
+}
+
+// showClients writes each client as it comes.
+func showClients(w io.Writer, all iter.Seq2[clients.Client, error], asJSON bool) error {
+	out := bufio.NewWriter(w)
+	encode := json.NewEncoder(out)
+	encode.SetEscapeHTML(false)
+	for c, err := range all {
+		switch {
+		case err != nil:
+			return errors.Join(out.Flush(), err)
+		case asJSON:
+			err = encode.Encode(c)
+		default:
+			_, err = fmt.Fprintln(out, clientLine(c))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// clientLine is a client for people.
+func clientLine(c clients.Client) string {
+	what := "plan " + printable(c.Plan)
+	if c.Plan == "" {
+		what = strings.ReplaceAll(clients.FormatLimits(c.Limits), "\n", " | ")
+	}
+	text := fmt.Sprintf("%-24s %-24s", printable(c.Name), what)
+	if !c.From.IsZero() {
+		text += " from " + c.From.Format(time.RFC3339)
+	}
+	if !c.Until.IsZero() {
+		text += " until " + c.Until.Format(time.RFC3339)
+	}
+	if c.Note != "" {
+		text += " # " + printable(c.Note)
+	}
+	return strings.TrimRight(text, " ")
+}
+
+// printable quotes what a terminal should not be sent.
+func printable(s string) string {
+	if q := strconv.Quote(s); q != `"`+s+`"` {
+		return q
+	}
+	return s
+}
+
+// A date is a time, or a day, which begins at midnight of UTC.
+type date struct{ time.Time }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *date) UnmarshalText(text []byte) (err error) {
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if d.Time, err = time.Parse(layout, string(text)); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is no time; accepted: 2026-06-01 or 2026-06-01T12:00:00Z", text)
+}

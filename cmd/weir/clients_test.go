@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weirlimit/weir/store/storetest/engine"
+)
+
+// clientDatabases are databases without tables.
+var clientDatabases = map[string]func(t *testing.T) string{
+	"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "clients.db") },
+	"postgres": func(t *testing.T) string { return engine.Postgres(t).URL() },
+}
+
+// A step is a run of the program, and what it should print.
+type step struct {
+	args string // with spaces between
+	code int
+	want []string // parts of what it prints, "" for nothing at all
+}
+
+func TestClients(t *testing.T) {
+	for kind, database := range clientDatabases {
+		t.Run(kind, func(t *testing.T) {
+			t.Setenv("WEIR_CLIENTS", database(t))
+			for _, s := range []step{
+				{"clients list", exitError, map[string][]string{"sqlite": {"there is no such file"}, "postgres": {"run weir db migrate"}}[kind]},
+				{"db migrate", exitOK, []string{"migration 1 (clients)"}},
+				{"db migrate", exitOK, []string{"nothing to do"}},
+				{"clients list", exitOK, []string{""}},
+				{"clients set acme --plan gold --note pays --until 2030-01-01", exitOK, []string{""}},
+				{"clients set umbrella --limit 1000/1m --limit 50/1s --policy api --limit login:5/1s --from 2026-06-01T12:30:00+02:00", exitOK, []string{""}},
+				{"clients set umbra --plan silver", exitOK, []string{""}},
+				{"clients get acme", exitOK, []string{"acme ", "plan gold", "until 2030-01-01T00:00:00Z", "# pays"}},
+				{"clients get umbrella --json", exitOK, []string{`{"client":"umbrella","limits":"api: 1000/1m; 50/1s\nlogin: 5/1s","valid_from":"2026-06-01T10:30:00Z","updated_at":"`}},
+				{"clients list --json --prefix umbr --after umbra", exitOK, []string{`{"client":"umbrella"`}},
+				{"clients list --plan silver", exitOK, []string{"umbra   "}},
+				{"clients list --most 1", exitOK, []string{"acme  "}},
+				{"clients list --most=-1", exitError, []string{"--most is -1; accepted: 1 or more"}},
+				{"clients get nobody", exitError, []string{`client "nobody" is not in`, kind}},
+				{"clients set acme", exitError, []string{"neither plan nor limits; accepted: one of both"}},
+				{"clients set acme --plan gold --limit 1/1s", exitError, []string{"a plan and limits; accepted: one of both"}},
+				{"clients set acme --limit often", exitError, []string{"limit has", "accepted:"}},
+				{"clients set acme --plan gold --from soon", exitUsage, []string{"--from", `"soon"`, "accepted: 2026-06-01"}},
+				{"clients set acme --plan gold --from 2030-01-01 --until 2029-01-01", exitError, []string{"accepted: a time after 2030-01-01"}},
+				{"clients delete acme nobody", exitOK, []string{"1 of 2 deleted"}},
+				{"clients get acme", exitError, []string{"is not in"}},
+			} {
+				checkStep(t, s)
+			}
+		})
+	}
+}
+
+func checkStep(t *testing.T, s step) {
+	t.Helper()
+	out, log, code := runProgram(strings.Fields(s.args)...)
+	if code != s.code {
+		t.Errorf("%s: exit code %d, want %d: %s", s.args, code, s.code, log)
+	}
+	for _, part := range s.want {
+		if part == "" && out+log != "" || !strings.Contains(out+log, part) {
+			t.Errorf("%s printed %q, want %q", s.args, out+log, part)
+		}
+	}
+}
+
+// What list --json prints can be imported, whole or not at all.
+func TestClientsImport(t *testing.T) {
+	for kind, database := range clientDatabases {
+		t.Run(kind, func(t *testing.T) {
+			url := database(t)
+			t.Setenv("WEIR_CLIENTS", url)
+			checkStep(t, step{"db migrate", exitOK, []string{"migration 1"}})
+			var lines strings.Builder
+			for i := range 30 {
+				fmt.Fprintf(&lines, "{\"client\":\"c%02d\",\"plan\":\"gold\",\"note\":\"<%d>\"}\n", i, i)
+			}
+			lines.WriteString("\n{\"client\":\"c07\",\"limits\":\"api: 5/1s\"}\n") // again: the last counts
+			file := filepath.Join(t.TempDir(), "clients.jsonl")
+			write := func(text string) {
+				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write(lines.String())
+			checkStep(t, step{"clients import " + file, exitOK, []string{"31 set"}})
+			checkStep(t, step{"clients get c07", exitOK, []string{"api: 5/1s"}})
+			all, _, _ := runProgram("clients", "list", "--json")
+			if strings.Count(all, "\n") != 30 || !strings.Contains(all, `"note":"<29>"`) {
+				t.Errorf("listed %s", all)
+			}
+			write(all)
+			checkStep(t, step{"clients import " + file, exitOK, []string{"30 set"}})
+			for broken, want := range map[string]string{
+				`{"client":"d","plan":"gold"} {"client":"e","plan":"gold"}`:         "line 2: ",
+				`{"client":"d","plan":"gold","limit":"5/1s"}`:                       `unknown field "limit"`,
+				`{"client":"d","limits":"5 per second"}`:                            "line 2: client \"d\": ",
+				`{"client":"","plan":"gold"}`:                                       "accepted: 1 to 1024 bytes",
+				`{"client":"d","plan":"gold","note":"` + strings.Repeat("x", 1<<17): "line 2: ",
+			} {
+				write(`{"client":"c00","plan":"silver"}` + "\n" + broken + "\n")
+				checkStep(t, step{"clients import " + file, exitError, []string{want}})
+			}
+			checkStep(t, step{"clients get c00", exitOK, []string{"plan gold"}})
+		})
+	}
+}
+
+func TestDBMigratePrint(t *testing.T) {
+	out, _, code := runProgram("db", "migrate", "--print", "--database", "postgres://weir:h0rse@db/limits")
+	if code != exitOK || !strings.HasPrefix(out, "BEGIN;") || !strings.HasSuffix(out, "COMMIT;\n") || !strings.Contains(out, "CREATE TABLE weir_clients (") {
+		t.Errorf("exit code %d, printed %s", code, out)
+	}
+	_, log, code := runProgram("clients", "list", "--database", "postgres://weir:h0rse@127.0.0.1:1/limits")
+	if code != exitError || strings.Contains(log, "h0rse") || !strings.Contains(log, "postgres://weir@127.0.0.1:1/limits") {
+		t.Errorf("exit code %d, said %s", code, log)
+	}
+	_, log, code = runProgram("clients", "list", "--database=")
+	if code == exitOK || !strings.Contains(log, "accepted: sqlite:") {
+		t.Errorf("exit code %d, said %s", code, log)
+	}
+}
