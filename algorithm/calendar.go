@@ -228,6 +228,18 @@ func (m calendar) window(now int64) window {
 	return *w
 }
 
+// Windows returns the edges of a calendar's windows around now: of the one that it is in, the one before and the one after. Other limits have none.
+func (p *Program) Windows(now int64) []int64 {
+	m, ok := p.machine.(calendar)
+	if !ok {
+		return nil
+	}
+	w := m.window(now)
+	before, after := m.window(w.start-1), m.window(w.end)
+	m.latest.Store(&w)
+	return []int64{before.start, w.start, w.end, after.end}
+}
+
 // edge returns the first instant of the window that is i after the one that begins in the unit of at.
 func (m calendar) edge(at time.Time, i int) int64 {
 	year, month, day := at.Date()

@@ -16,19 +16,22 @@ const chunk = 64
 func (b *binding) TakeMany(
 	ctx context.Context, requests []store.KeyCost, now int64, decisions []algorithm.Decision,
 ) ([]algorithm.Decision, error) {
-	given, err := b.store.given(now)
-	if err != nil {
+	if _, err := b.store.told(now); err != nil {
 		return decisions, err
 	}
 	members := make([]member, len(requests))
 	for i, r := range requests {
-		members[i] = member{binding: b, name: b.names.Name(r.Key), cost: r.Cost, index: i}
+		st, err := b.newStep(r.Key, algorithm.Op{Cost: r.Cost}, now)
+		if err != nil {
+			return decisions, err
+		}
+		members[i] = member{step: st, index: i}
 	}
 	groups := [][]member{members}
 	if b.store.cluster {
 		groups = bySlot(members)
 	}
-	t := &taking{store: b.store, given: given, outcomes: make([]store.Outcome, len(requests))}
+	t := &taking{store: b.store, outcomes: make([]store.Outcome, len(requests))}
 	done, err := t.takeEach(ctx, groups)
 	for _, o := range t.outcomes[:done] {
 		decisions = append(decisions, o.Decision(b.capacity))
@@ -62,19 +65,9 @@ func (t *taking) takeEach(ctx context.Context, groups [][]member) (int, error) {
 }
 
 func (t *taking) askEach(ctx context.Context, group []member) error {
-	ops := make([]algorithm.Op, len(group))
-	for i, m := range group {
-		ops[i].Cost = m.cost
+	verdicts, _, err := t.decide(ctx, "take many", group, each)
+	for i, v := range verdicts {
+		t.outcomes[group[i].index].Verdict = v
 	}
-	r, err := t.call(ctx, "take many", group, ops, each)
-	if err != nil {
-		return err
-	}
-	for i, m := range group {
-		granted, old := r.next()
-		if t.outcomes[m.index].Verdict, err = m.binding.verdict(ops[i], granted, old, r.at, t.heals(m)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }

@@ -2,8 +2,6 @@ package redis
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
@@ -16,11 +14,13 @@ type binding struct {
 	program  *algorithm.Program
 	machine  machine
 	capacity int64
-	heals    bool     // with the server's time
+	accounts bool
+	head     string   // what the value of an account that has nothing but a state of this limit begins with, up to the state; else ""
+	healing  bool     // with the server's time
 	one      []string // the arguments of a linear Take of one unit by the server's clock
 }
 
-var verbs = [...]string{"take", "take up to", "refund", "reset", "cancel"}
+var verbs = [...]string{"take", "take up to", "refund", "reset", "cancel", "renew", "reserve", "commit"}
 
 func verb(k algorithm.Kind) string {
 	if int(k) < len(verbs) {
@@ -28,9 +28,6 @@ func verb(k algorithm.Kind) string {
 	}
 	return verbs[0]
 }
-
-// furthest is beyond the end of every take, in microseconds, and exact in the script.
-const furthest = 1<<53 - 1
 
 // Do implements [store.Binding].
 func (b *binding) Do(ctx context.Context, key string, op algorithm.Op, now int64) (algorithm.Verdict, error) {
@@ -40,92 +37,63 @@ func (b *binding) Do(ctx context.Context, key string, op algorithm.Op, now int64
 
 // DoStamped implements [store.Stamper].
 func (b *binding) DoStamped(ctx context.Context, key string, op algorithm.Op, now int64) (v algorithm.Verdict, at int64, err error) {
-	given, err := b.store.given(now)
+	s, err := b.newStep(key, op, now)
 	if err != nil {
 		return v, 0, err
 	}
-	op.End = max(-furthest, min(furthest, store.Microseconds(op.End)))
-	heals := b.heals && given == ""
-	text, err := b.store.run(ctx, verb(op.Kind), []string{b.names.Name(key)}, b.args(op, given, heals))
+	if s.swaps() {
+		return b.store.await(ctx, s, nil)
+	}
+	q := request{store: b.store, verb: verb(op.Kind), mode: each, steps: []step{s}}
+	r, err := q.ask(ctx)
 	if err != nil {
 		return v, 0, err
 	}
-	r, err := readReply(text)
-	if err != nil {
-		return v, 0, err
+	if r.values() {
+		return b.store.await(ctx, s, &r)
 	}
 	granted, old := r.next()
-	v, err = b.verdict(op, granted, old, r.at, heals)
+	v, err = s.verdict(granted, old, r.at)
 	return v, r.at * tick, err
-}
-
-// args returns the script's arguments for one operation.
-func (b *binding) args(op algorithm.Op, given string, heals bool) []string {
-	if b.machine.letter == 'l' && op.Kind == algorithm.Take && !peeks(op, b.capacity) {
-		if op.Cost == 1 && given == "" {
-			return b.one
-		}
-		return b.machine.kernel.quick(append(make([]string, 0, 9), given), op.Cost, heals)
-	}
-	return b.part([]string{given, "e", string(b.machine.letter)}, op, heals)
-}
-
-// part appends the arguments of one part: the operation, how many there are, and they.
-func (b *binding) part(args []string, op algorithm.Op, heals bool) []string {
-	first := len(args) + 2
-	switch {
-	case op.Kind == algorithm.Reset:
-		return append(args, "X", "0")
-	case peeks(op, b.capacity):
-		args = append(args, "P", "")
-		op = algorithm.Op{}
-	default:
-		args = append(args, letters[op.Kind], "")
-	}
-	args = b.machine.args(args, op, heals)
-	args[first-1] = strconv.Itoa(len(args) - first)
-	return args
-}
-
-// letters are the script's for the operations.
-var letters = [...]string{algorithm.Take: "T", algorithm.TakeUpTo: "U", algorithm.Refund: "R", algorithm.Reset: "X", algorithm.Cancel: "C"}
-
-// peeks reports whether an operation changes nothing, whatever the state.
-func peeks(op algorithm.Op, capacity int64) bool {
-	if op.Kind == algorithm.Reset {
-		return false
-	}
-	return op.Cost == 0 || op.Kind == algorithm.Take && op.Cost > capacity
 }
 
 // Program implements [store.Inspector].
 func (b *binding) Program() *algorithm.Program { return b.program }
 
-// Inspect implements [store.Inspector].
+// Inspect implements [store.Inspector]. Of an account that is another limit's it shows what it would be under this one.
 func (b *binding) Inspect(ctx context.Context, key string, now int64) (state []int64, at int64, err error) {
-	given, err := b.store.given(now)
+	s, err := b.newStep(key, algorithm.Op{}, now)
 	if err != nil {
 		return nil, 0, err
 	}
-	args := b.part([]string{given, "e", string(b.machine.letter)}, algorithm.Op{}, false)
+	args := s.part([]string{s.given(), each, string(b.machine.letter)})
 	args[3] = "I"
-	text, err := b.store.run(ctx, "inspect", []string{b.names.Name(key)}, args)
+	r, err := b.store.ask(ctx, "inspect", []string{s.name}, args)
 	if err != nil {
 		return nil, 0, err
 	}
-	r, err := readReply(text)
+	at = s.at(r.at)
+	var a algorithm.Account
+	if r.values() {
+		var values []string
+		if values, err = r.readValues(1); err == nil {
+			a, err = b.account(values[0])
+		}
+	} else {
+		_, old := r.next()
+		if state, err = b.machine.whole(old); err == nil {
+			a = algorithm.Account{Program: b.program, State: state}
+			err = a.Check()
+		}
+	}
 	if err != nil {
-		return nil, 0, err
+		return nil, at, b.store.foreignValue("inspect", s.name, err)
 	}
-	_, old := r.next()
-	if state, err = b.machine.whole(old); err != nil {
-		return nil, r.at, err
+	if s.heals() {
+		a.Heal(at)
 	}
-	if err := b.program.Check(state); err != nil {
-		return nil, r.at, fmt.Errorf("redis: %w", err)
+	if !a.Plain(b.program) {
+		a, _ = a.Apply(b.program, algorithm.Op{Kind: algorithm.Refund}, at) // of nothing: it settles the account
 	}
-	if given == "" && b.heals {
-		b.program.Heal(state, r.at)
-	}
-	return state, r.at, nil
+	return a.State, at, nil
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,13 +59,22 @@ func census(t testing.TB, c rueidis.Client, pattern string) map[string]int64 {
 	return lives
 }
 
+// bind returns a binding whose states are accounts, apart from those of other names and of other limits; or if the name is "" one without a name.
 func bind(t testing.TB, s *redis.Store, name, text string) store.Binding {
 	t.Helper()
-	b, err := s.Bind(store.Spec{Name: name, Limit: algorithm.MustParseLimit(text)})
+	b, err := s.Bind(store.Spec{Name: limiter(name, text), Limit: algorithm.MustParseLimit(text)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// limiter is the name under which bind has a limit.
+func limiter(name, text string) string {
+	if name == "" {
+		return ""
+	}
+	return name + "." + strings.ReplaceAll(text, " ", "+")
 }
 
 // The server's clock decides, and a state that is further ahead of it than the limit can have brought it, as after the clock stepped
@@ -161,7 +171,7 @@ func TestA11DigitsOfTime(t *testing.T) {
 		}
 	}
 	c := raw(t, server(t).Addr())
-	if text := onlyState(t, c, name); text != "2537697600123467" {
+	if text := onlyState(t, c, name); text != "100000/1s burst=1|2537697600123467" {
 		t.Errorf("the state is %q, want 2537697600123467", text)
 	}
 	own := bind(t, open(t, redis.Options{}), name+"-own", "1/1h burst=1")
@@ -169,7 +179,7 @@ func TestA11DigitsOfTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, want := onlyState(t, c, name+"-own"), strconv.FormatInt(at/1000+3600e6, 10); text != want {
+	if text, want := onlyState(t, c, name+"-own"), "1/1h|"+strconv.FormatInt(at/1000+3600e6, 10); text != want {
 		t.Errorf("the state is %q, want %s", text, want)
 	}
 }
@@ -177,7 +187,7 @@ func TestA11DigitsOfTime(t *testing.T) {
 // onlyState returns what is kept under the one name that belongs to a limiter.
 func onlyState(t *testing.T, c rueidis.Client, limiter string) string {
 	t.Helper()
-	names := census(t, c, "*}:"+limiter+":*")
+	names := census(t, c, "*}:"+limiter+".*")
 	if len(names) != 1 {
 		t.Fatalf("%s has %d states, want 1: %v", limiter, len(names), names)
 	}
@@ -239,7 +249,7 @@ func TestA14Rounding(t *testing.T) {
 	}
 	c, fresh := raw(t, server(t).Addr()), at/1000+1_800_000 // microseconds
 	before := serverTime(t, c)
-	for key, life := range census(t, c, "*}:"+name+"-own:*") {
+	for key, life := range census(t, c, "*}:"+name+"-own.*") {
 		after := serverTime(t, c)
 		if after+life*1000 < fresh || before+life*1000 > fresh+2000 {
 			t.Errorf("%s is forgotten between %d and %d µs, want it as soon as possible after %d", key, before+life*1000, after+life*1000, fresh)

@@ -21,7 +21,7 @@ func TestHybridAtTheEndOfItsDebt(t *testing.T) {
 	program := b.(store.Inspector).Program()
 	for _, state := range [][]int64{{1, now, 0}, {1, now, 3}, {1, now - 1, 6}, {1, now + 1, 0}} {
 		for _, op := range []algorithm.Op{{Cost: 1}, {Cost: 7}, {Kind: algorithm.TakeUpTo, Cost: 7}, {Kind: algorithm.Refund, Cost: 1}} {
-			ask(t, c, "SET", nameOf(t, t.Name(), text, "key"), strings.Trim(strings.ReplaceAll(fmt.Sprint(state), " ", ":"), "[]"))
+			ask(t, c, "SET", nameOf(t, t.Name(), text, "key"), text+"|"+strings.Trim(strings.ReplaceAll(fmt.Sprint(state), " ", ":"), "[]"))
 			got, err := b.Do(t.Context(), "key", op, now*1000)
 			after, want := program.Apply(slices.Clone(state), op, now)
 			if err != nil || got != want.Verdict() {
@@ -110,7 +110,7 @@ func farTimes(t *testing.T, s *redis.Store, limit algorithm.Limit) {
 	var b store.Binding
 	var err error
 	for limit.Period = 1 << 61 / 1000 * 1000; b == nil; limit.Period = limit.Period / 4000 * 1000 * 3 {
-		if b, err = s.Bind(store.Spec{Limit: limit, Name: t.Name()}); err != nil {
+		if b, err = s.Bind(store.Spec{Limit: limit}); err != nil {
 			b = nil
 		}
 	}

@@ -66,16 +66,38 @@ func (s *Store) fail(verb string, keys []string, err error) error {
 	case errors.As(err, &op) && op.Op == "dial":
 		e.nothing = true
 	default:
-		e.meaning = "it is not known whether units were taken"
+		e.meaning = errUnknown.Error()
 	}
 	return e
+}
+
+const accepted = "accepted: what weir writes, or no value; a reset of the key forgets it"
+
+// foreignValue is the error of a value that is no state, or no account.
+func (s *Store) foreignValue(verb, name string, err error) error {
+	s.failures.Add(1)
+	return &failure{
+		verb: verb, server: s.server, cause: fmt.Errorf("the value of %.200q is no state of this limit: %w", name, err), meaning: accepted, nothing: true,
+	}
+}
+
+// errUnknown is in errors of operations that went on when their time was over.
+var errUnknown = errors.New("it is not known whether units were taken")
+
+// untouched says of an error of a call that only looks that nothing was done.
+func untouched(err error) error {
+	if f, ok := err.(*failure); ok && f.meaning == errUnknown.Error() { //nolint:errorlint // this very one
+		f.meaning, f.nothing = "", true
+		return f
+	}
+	return err
 }
 
 // answered says what an error means that the server returned.
 func (e *failure) answered(text string, keys []string) {
 	if key, ok := foreign(text, keys); ok {
 		e.cause = fmt.Errorf("%w: the value of %.200q is no state of this limit", e.cause, key)
-		e.meaning, e.nothing = "accepted: what weir writes, or no value; a reset of the key forgets it", true
+		e.meaning, e.nothing = accepted, true
 		return
 	}
 	switch {

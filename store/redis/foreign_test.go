@@ -16,7 +16,7 @@ import (
 // nameOf returns the name of a state under the default prefix.
 func nameOf(t testing.TB, name, text, key string) string {
 	t.Helper()
-	names, err := store.NewNames("", store.Spec{Name: name, Limit: algorithm.MustParseLimit(text)})
+	names, err := store.NewNames("", store.Spec{Name: limiter(name, text), Limit: algorithm.MustParseLimit(text)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,8 @@ type machine struct {
 	limit  algorithm.Limit
 	kernel kernel // of the linear family, and of hybrid
 	span   int64  // of a log: the position of a unit, plus this, is where it no longer counts
+
+	windows func(now int64) []int64 // of a calendar: the edges around a time
 }
 
 func newMachine(spec store.Spec) machine {
@@ -30,7 +32,9 @@ func newMachine(spec store.Spec) machine {
 		m.letter = 'b'
 	case algorithm.SlidingWindow:
 		m.letter = 'w'
-	case algorithm.SlidingLog:
+	case algorithm.Calendar:
+		m.letter = 'd'
+	case algorithm.SlidingLog, algorithm.Concurrent:
 		m.letter, m.span = 'g', int64(l.Period)/tick
 	case algorithm.SlidingBuckets:
 		m.letter, m.span = 'c', l.Cells+1
@@ -44,6 +48,9 @@ func newMachine(spec store.Spec) machine {
 	}
 	return m
 }
+
+// wrap is the number at which sums in a list begin again.
+const wrap = 1 << 52
 
 // list reports whether the state is a list.
 func (m *machine) list() bool { return m.letter == 'g' || m.letter == 'c' }
@@ -82,8 +89,8 @@ func (m *machine) maxCount() int64 {
 	return maxUnits
 }
 
-// args appends what the script's file reads of a Take, a TakeUpTo, a Refund or a Cancel that are no peeks.
-func (m *machine) args(args []string, op algorithm.Op, heals bool) []string {
+// args appends what the script's file reads of an operation that is no peek, and of a calendar the windows of some times.
+func (m *machine) args(args []string, op algorithm.Op, heals bool, times []int64) []string {
 	l, width := m.limit, strconv.FormatInt(int64(m.limit.Period)/tick, 10)
 	count, cost := strconv.FormatInt(l.Count, 10), strconv.FormatInt(op.Cost, 10)
 	switch m.letter {
@@ -97,13 +104,30 @@ func (m *machine) args(args []string, op algorithm.Op, heals bool) []string {
 		return append(args, count, width, strconv.FormatInt(l.Burst, 10), flag(heals), cost)
 	case 'e':
 		return append(args, count, width, flag(l.Strict), flag(heals), cost)
+	case 'd':
+		first := len(args) + 4
+		args = append(args, count, flag(heals), cost, "")
+		for _, t := range times {
+			args = m.around(args, t)
+		}
+		args[first-1] = strconv.Itoa(len(args) - first)
+		return args
 	case 'g', 'c':
 		args = append(args, count, strconv.FormatInt(m.span, 10), flag(heals), cost, width, strconv.FormatInt(l.Cells, 10))
 	default:
 		args = append(args, count, width, flag(heals), cost)
 	}
-	if op.Kind == algorithm.Cancel {
+	if op.Kind == algorithm.Cancel || op.Kind == algorithm.Renew {
 		args = append(args, strconv.FormatInt(op.End, 10))
+	}
+	return args
+}
+
+// around appends the windows of a calendar around a time: the beginning and the end of each.
+func (m *machine) around(args []string, t int64) []string {
+	edges := m.windows(t)
+	for i := range len(edges) - 1 {
+		args = append(args, strconv.FormatInt(edges[i], 10), strconv.FormatInt(edges[i+1], 10))
 	}
 	return args
 }
@@ -169,11 +193,58 @@ func (m *machine) whole(text string) ([]int64, error) {
 		state = append(state, list[len(list)-2])
 	}
 	for i := 2; i+1 < len(list); i += 2 {
-		const wrap = 1 << 52
 		state = append(state, list[i], (list[i+1]-list[i-1]+wrap)%wrap)
 	}
 	if m.letter == 'c' {
 		return m.ring(state), nil
 	}
 	return state, nil
+}
+
+// text is what state reads.
+func (m *machine) text(state []int64) string {
+	var b []byte
+	for i, word := range m.pairs(state) {
+		if i > 0 {
+			b = append(b, ':')
+		}
+		if m.letter == 'e' && i == 1 {
+			b = strconv.AppendFloat(b, math.Float64frombits(uint64(word)), 'g', 17, 64)
+		} else {
+			b = strconv.AppendInt(b, word, 10)
+		}
+	}
+	return string(b)
+}
+
+// pairs turns the state of cells into the newest cell, and pairs of a cell and its units. Other states are as they are.
+func (m *machine) pairs(state []int64) []int64 {
+	if m.letter != 'c' || len(state) == 0 {
+		return state
+	}
+	size, newest := m.limit.Cells+1, state[0]
+	pairs := []int64{newest}
+	for i := newest - m.limit.Cells; i <= newest; i++ {
+		slot := (i%size + size) % size
+		if units := state[1+slot]; units > 0 || i == newest {
+			pairs = append(pairs, i, units)
+		}
+	}
+	return pairs
+}
+
+// elements returns what follows the first element of a list, each on a line of its own.
+func (m *machine) elements(state []int64) string {
+	pairs := m.pairs(state)
+	if m.letter == 'c' {
+		pairs = pairs[1:]
+	}
+	var b []byte
+	sum := int64(0)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		sum = (sum + pairs[i+1]) % wrap
+		b = strconv.AppendInt(append(b, '\n'), pairs[i], 10)
+		b = strconv.AppendInt(append(b, ':'), sum, 10)
+	}
+	return string(b)
 }

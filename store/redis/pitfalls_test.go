@@ -102,7 +102,7 @@ func TestS4DenialIsFree(t *testing.T) {
 			t.Errorf("%s: 8 of 10: %+v", text, v)
 		}
 		name := ""
-		for found := range census(t, c, "*"+t.Name()+":"+strings.ReplaceAll(text, " ", "+")+"*") {
+		for found := range census(t, c, "*:"+limiter(t.Name(), text)) {
 			name = found
 		}
 		dump, expires := ask(t, c, "DUMP", name), number(t, c, "PEXPIRETIME", name)
@@ -168,7 +168,7 @@ func TestS8Refund(t *testing.T) {
 		if v.Remaining != 9 || v.Reset > first.Reset || v.Reset == 0 {
 			t.Errorf("%s: 5 taken, 4 given back: %+v after %+v", text, v, first)
 		}
-		for _, life := range census(t, c, "*"+t.Name()+":"+strings.ReplaceAll(text, " ", "+")) {
+		for _, life := range census(t, c, "*:"+limiter(t.Name(), text)) {
 			if life <= 0 {
 				t.Errorf("%s: it lives for %d", text, life)
 			}

@@ -40,40 +40,64 @@ func (r *reply) next() (granted, old string) {
 	return granted, old
 }
 
-// verdict derives the answer to an operation from the state that the script found.
-func (b *binding) verdict(op algorithm.Op, granted, old string, at int64, heals bool) (algorithm.Verdict, error) {
-	state, err := b.machine.state(old)
+// kind is the first letter after the time: '?' of values, '!' of a time whose window the script wants to be told, ' ' if there is nothing, or else that of
+// what the first part was granted.
+func (r *reply) kind() byte {
+	if r.rest == "" {
+		return ' '
+	}
+	return r.rest[0]
+}
+
+// values reports whether the script did nothing but tell the values.
+func (r *reply) values() bool { return r.kind() == '?' }
+
+// readValues returns the values of so many keys.
+func (r *reply) readValues(keys int) ([]string, error) {
+	values := make([]string, 0, keys)
+	rest := strings.TrimPrefix(r.rest, "?")
+	for range keys {
+		length, text, found := strings.Cut(rest, ":")
+		n, err := strconv.Atoi(length)
+		if err != nil || !found || n < 0 || n > len(text) {
+			return nil, fmt.Errorf("redis: the script returned %.100q, which are no %d values", r.rest, keys)
+		}
+		values, rest = append(values, text[:n]), text[n:]
+	}
+	return values, nil
+}
+
+// verdict derives the answer to a step from the state that the script found.
+func (s *step) verdict(granted, old string, at int64) (algorithm.Verdict, error) {
+	state, err := s.machine.state(old)
 	if err != nil {
 		return algorithm.Verdict{}, err
 	}
-	if err := b.program.Check(state); err != nil {
+	if err := s.program.Check(state); err != nil {
 		return algorithm.Verdict{}, fmt.Errorf("redis: %w", err)
 	}
-	healed := strings.HasPrefix(granted, "h")
-	if healed {
-		granted = granted[1:]
-	}
-	if heals && b.program.Heal(state, at) || healed {
-		if !peeks(op, b.capacity) {
-			b.store.healed.Add(1)
+	granted, healed := strings.CutPrefix(granted, "h")
+	if s.heals() && s.program.Heal(state, at) || healed {
+		if !s.peeks() {
+			s.store.healed.Add(1)
 		}
 	}
-	_, result := b.program.Apply(state, op, at)
+	_, result := s.program.Apply(state, s.op, at)
 	v := result.Verdict()
-	if !agree(op, granted, v, b.capacity) {
+	if !s.agrees(granted, v) {
 		return v, fmt.Errorf("redis: the script granted %q where %s found in state %.100q grants %d; this is an error of weir's",
-			granted, b.program.Limit(), old, v.Granted)
+			granted, s.program.Limit(), old, v.Granted)
 	}
 	return v, nil
 }
 
-// agree reports whether the script granted what the program does.
-func agree(op algorithm.Op, granted string, v algorithm.Verdict, capacity int64) bool {
-	if peeks(op, capacity) {
+// agrees reports whether the script granted what the program does.
+func (s *step) agrees(granted string, v algorithm.Verdict) bool {
+	if s.peeks() {
 		return granted == "+"
 	}
-	switch op.Kind {
-	case algorithm.Take:
+	switch s.op.Kind {
+	case algorithm.Take, algorithm.Renew:
 		return (granted == "+") == (v.Granted >= 0)
 	case algorithm.TakeUpTo:
 		return granted == "-" && v.Granted < 0 || granted == strconv.FormatInt(v.Granted, 10)

@@ -12,7 +12,7 @@ var scriptFiles embed.FS
 
 // The files of the script, in their order: what is used most goes first, and returns before the rest is even looked at.
 var scriptOrder = []string{
-	"take", "state", "linear", "fixed_window", "quota_reset", "refill_bucket", "sliding_window", "hybrid", "exponential", "log", "parts",
+	"take", "swap", "state", "linear", "fixed_window", "calendar", "quota_reset", "refill_bucket", "sliding_window", "hybrid", "exponential", "log", "parts",
 }
 
 // script is the one script, and scriptSHA its name.

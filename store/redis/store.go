@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
 
-	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -42,7 +40,9 @@ type Store struct {
 	timeout time.Duration
 	cluster bool
 
-	healed, reloads, failures atomic.Int64
+	lines   lines
+
+	healed, conflicts, reloads, failures atomic.Int64
 }
 
 // New returns a store over a client of yours, which it does not close. Caching in the client is of no use to it, and nor are
@@ -63,7 +63,7 @@ func New(client rueidis.Client, o Options) (*Store, error) {
 	}
 	return &Store{
 		client: client, server: "a server", prefix: o.Prefix, trusts: o.TrustClientTime, timeout: o.Timeout,
-		cluster: client.Mode() == rueidis.ClientModeCluster,
+		cluster: client.Mode() == rueidis.ClientModeCluster, lines: lines{waiting: map[string][]*waiter{}},
 	}, nil
 }
 
@@ -80,7 +80,7 @@ func (s *Store) TrustsClientTime() bool { return s.trusts }
 
 // Counts implements [store.Counter].
 func (s *Store) Counts() store.Counts {
-	return store.Counts{Healed: s.healed.Load(), Reloads: s.reloads.Load(), Failures: s.failures.Load()}
+	return store.Counts{Healed: s.healed.Load(), Conflicts: s.conflicts.Load(), Reloads: s.reloads.Load(), Failures: s.failures.Load()}
 }
 
 // Check reports whether the server can be reached, is recent enough, and grants all rights that the store needs. Open calls
@@ -103,28 +103,30 @@ func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &binding{store: s, names: names, program: program, machine: newMachine(spec), capacity: program.Limit().Capacity()}
+	b := &binding{
+		store: s, names: names, program: program, machine: newMachine(spec), capacity: program.Limit().Capacity(),
+		accounts: spec.Accounts(), healing: !spec.TimeDebt,
+	}
 	if err := b.machine.check(); err != nil {
 		return nil, err
 	}
-	b.heals = !spec.TimeDebt
+	if b.accounts {
+		b.head = program.Head() + "|"
+	}
+	b.machine.windows = program.Windows
 	if b.machine.letter == 'l' {
-		b.one = b.machine.kernel.quick([]string{""}, 1, b.heals)
+		b.one = b.quick(1, "", b.healing)
 	}
 	return b, nil
 }
 
-// given returns the time of an operation as the script is told it: "" for the server's.
-func (s *Store) given(now int64) (string, error) {
-	switch {
-	case now == store.OwnClock:
-		return "", nil
-	case !s.trusts:
-		return "", store.ErrClientTime
-	case now > algorithm.MaxTime || now < -algorithm.MaxTime:
-		return "", store.ErrTime
+// ask calls the script, and returns its reply.
+func (s *Store) ask(ctx context.Context, verb string, keys, args []string) (reply, error) {
+	text, err := s.run(ctx, verb, keys, args)
+	if err != nil {
+		return reply{}, err
 	}
-	return strconv.FormatInt(store.Microseconds(now), 10), nil
+	return readReply(text)
 }
 
 // run calls the script. verb says what for, in errors.

@@ -15,8 +15,7 @@ import (
 // are, it is one call of the script. The slots of a cluster are otherwise looked at, then taken from in their order, and what
 // was taken is given back when one denies all the same: see docs/redis.md.
 func (s *Store) TakeAll(ctx context.Context, parts []store.Part, now int64, outcomes []store.Outcome) ([]store.Outcome, error) {
-	given, err := s.given(now)
-	if err != nil || len(parts) == 0 {
+	if _, err := s.told(now); err != nil || len(parts) == 0 {
 		return outcomes, err
 	}
 	joint := make([]member, len(parts))
@@ -26,7 +25,15 @@ func (s *Store) TakeAll(ctx context.Context, parts []store.Part, now int64, outc
 		if !ok { // of a store that wraps this one
 			return store.TakeInTurn(ctx, parts, now, outcomes)
 		}
-		joint[i] = member{binding: b, name: b.names.Name(p.Key), cost: p.Cost, index: i}
+		op := algorithm.Op{Cost: p.Cost}
+		if p.ID != 0 {
+			op = algorithm.Op{Kind: algorithm.Reserve, Cost: p.Cost, ID: p.ID, Life: p.Life}
+		}
+		st, err := b.newStep(p.Key, op, now)
+		if err != nil {
+			return outcomes, err
+		}
+		joint[i] = member{step: st, index: i}
 		hopeless = hopeless || p.Cost > b.capacity
 	}
 	groups := [][]member{joint}
@@ -35,7 +42,7 @@ func (s *Store) TakeAll(ctx context.Context, parts []store.Part, now int64, outc
 	}
 	first := len(outcomes)
 	outcomes = append(outcomes, make([]store.Outcome, len(parts))...)
-	t := &taking{store: s, given: given, outcomes: outcomes[first:]}
+	t := &taking{store: s, outcomes: outcomes[first:]}
 	if err := t.take(ctx, groups, hopeless); err != nil {
 		return outcomes[:first], err
 	}
@@ -44,10 +51,8 @@ func (s *Store) TakeAll(ctx context.Context, parts []store.Part, now int64, outc
 
 // A member is one part of a TakeAll, or of a batch.
 type member struct {
-	binding *binding
-	name    string
-	cost    int64
-	index   int // among the parts
+	step
+	index int // among the parts
 }
 
 // bySlot returns the members of each slot together, in an order that is the same for all callers.
@@ -72,7 +77,6 @@ func bySlot(members []member) [][]member {
 // A taking is one TakeAll.
 type taking struct {
 	store    *Store
-	given    string
 	outcomes []store.Outcome
 	taken    []taken
 }
@@ -83,13 +87,6 @@ type taken struct {
 	at    int64     // by the server's clock, in microseconds
 	asked time.Time // by ours, before
 }
-
-// Modes of the script.
-const (
-	all  = "j" // all or none
-	none = "l" // none, to see what stands
-	each = "e"
-)
 
 // take takes from the groups one after another. If there are several it looks at all before, so that a request that is denied leaves no
 // trace, such as a window that it began, unless somebody came between.
@@ -154,55 +151,28 @@ func (t *taking) look(ctx context.Context, groups [][]member) (denied bool, err 
 // ask takes from a group, or looks at it, and reports whether it denies.
 func (t *taking) ask(ctx context.Context, group []member, mode string) (denied bool, err error) {
 	asked := time.Now()
-	ops := make([]algorithm.Op, len(group))
-	for i, m := range group {
-		ops[i].Cost = m.cost
-	}
-	r, err := t.call(ctx, "take all", group, ops, mode)
+	verdicts, at, err := t.decide(ctx, "take all", group, mode)
 	if err != nil {
 		return false, err
 	}
-	look := r
-	for i, m := range group {
-		granted, old := r.next()
-		v, err := m.binding.verdict(ops[i], granted, old, r.at, t.heals(m))
-		if err != nil {
-			return false, err
-		}
-		t.outcomes[m.index] = store.Outcome{Verdict: v, At: r.at * tick}
+	for i, v := range verdicts {
+		t.outcomes[group[i].index] = store.Outcome{Verdict: v, At: at * tick}
 		denied = denied || v.Granted < 0
 	}
 	if !denied && mode == all {
-		t.taken = append(t.taken, taken{group, r.at, asked})
-		return false, nil
-	}
-	for _, m := range group { // those that would have granted stand as they stood
-		_, old := look.next()
-		if t.outcomes[m.index].Granted >= 0 {
-			if t.outcomes[m.index].Verdict, err = m.binding.verdict(algorithm.Op{}, "+", old, r.at, t.heals(m)); err != nil {
-				return false, err
-			}
-		}
+		t.taken = append(t.taken, taken{group, at, asked})
 	}
 	return denied, nil
 }
 
-func (t *taking) heals(m member) bool { return m.binding.heals && t.given == "" }
-
-// call calls the script for a group.
-func (t *taking) call(ctx context.Context, verb string, group []member, ops []algorithm.Op, mode string) (reply, error) {
-	keys, args := make([]string, len(group)), make([]string, 3, 3+10*len(group))
-	kinds := make([]byte, len(group))
-	for i, m := range group {
-		keys[i], kinds[i] = m.name, m.binding.machine.letter
-		args = m.binding.part(args, ops[i], t.heals(m))
+// decide decides on a group. at is the time, in microseconds.
+func (t *taking) decide(ctx context.Context, verb string, group []member, mode string) (_ []algorithm.Verdict, at int64, err error) {
+	q := request{store: t.store, verb: verb, mode: mode, steps: make([]step, len(group))}
+	for i := range group {
+		q.steps[i] = group[i].step
 	}
-	args[0], args[1], args[2] = t.given, mode, string(kinds)
-	text, err := t.store.run(ctx, verb, keys, args)
-	if err != nil {
-		return reply{}, err
-	}
-	return readReply(text)
+	verdicts, at, err := q.decide(ctx)
+	return verdicts, group[0].at(at), err
 }
 
 // giveBack gives back what was taken, as far as the limits still hold it, also when ctx has ended. It returns the names of
@@ -210,21 +180,12 @@ func (t *taking) call(ctx context.Context, verb string, group []member, ops []al
 func (t *taking) giveBack(ctx context.Context) (kept []string, failed error) {
 	ctx = context.WithoutCancel(ctx)
 	for _, taken := range t.taken {
-		ops := make([]algorithm.Op, len(taken.group))
-		elapsed := time.Duration(0)
-		if t.given == "" {
-			elapsed = max(1, time.Since(taken.asked))
-		}
+		group := make([]member, len(taken.group))
 		for i, m := range taken.group {
-			v := t.outcomes[m.index]
-			limit := m.binding.program.Limit()
-			ops[i] = algorithm.Op{Kind: algorithm.Cancel, End: taken.at + int64(v.Reset)/tick}
-			ops[i].Cost = limit.Outstanding(v.Granted, v.Decision(m.binding.capacity), elapsed)
-			if elapsed == 0 {
-				ops[i].Kind = algorithm.Refund // nothing has come back in no time
-			}
+			group[i] = m
+			group[i].op = t.back(m, taken)
 		}
-		r, err := t.call(ctx, "give back", taken.group, ops, each)
+		verdicts, at, err := t.decide(ctx, "give back", group, each)
 		if err != nil {
 			failed = errors.Join(failed, err)
 			for _, m := range taken.group {
@@ -232,13 +193,30 @@ func (t *taking) giveBack(ctx context.Context) (kept []string, failed error) {
 			}
 			continue
 		}
-		for i, m := range taken.group {
-			granted, old := r.next()
-			v, err := m.binding.verdict(ops[i], granted, old, r.at, t.heals(m))
+		for i, v := range verdicts {
 			v.Granted = 0
-			t.outcomes[m.index].Verdict, failed = v, errors.Join(failed, err)
+			t.outcomes[group[i].index] = store.Outcome{Verdict: v, At: at * tick}
 		}
 	}
 	t.taken = nil
 	return kept, failed
+}
+
+// back is what gives back what a member of a group was charged.
+func (t *taking) back(m member, from taken) algorithm.Op {
+	if m.op.Kind == algorithm.Reserve {
+		return algorithm.Op{Kind: algorithm.Commit, ID: m.op.ID}
+	}
+	v, elapsed := t.outcomes[m.index], time.Duration(0)
+	if m.now == store.OwnClock {
+		elapsed = max(1, time.Since(from.asked))
+	}
+	op := algorithm.Op{
+		Kind: algorithm.Cancel, End: from.at + int64(v.Reset)/tick,
+		Cost: m.program.Limit().Outstanding(v.Granted, v.Decision(m.capacity), elapsed),
+	}
+	if elapsed == 0 {
+		op.Kind = algorithm.Refund // nothing has come back in no time
+	}
+	return op
 }

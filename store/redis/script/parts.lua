@@ -2,8 +2,8 @@
 --
 -- 'j' all are to be granted what they ask, or none; 'l' none is; 'e' each is for itself, one after another.
 --
--- ARGV[3] has a letter for the machine of each part. Then come for each part: the operation, how many arguments, the arguments.
--- Besides the machines' operations there are 'P', a peek; 'I', a peek at all of a state; 'X', which forgets it.
+-- ARGV[3] has a letter for the machine of each part. Then come for each part: the operation, how many arguments, 'head|' of an account or
+-- '', the arguments. Besides the machines' operations there are 'P', a peek; 'I', a peek at all of a state; 'X', which forgets it.
 
 -- Mode 'k' tries all commands that the script may need, on a key of its own.
 if mode == 'k' then
@@ -27,12 +27,17 @@ if mode == 'k' then
 end
 
 local function step(key, kind, op, a)
+  local head = ARGV[a - 1]
   if op == 'X' then
     return '0', '', function() call('UNLINK', key) end
   end
-  if kind == 'g' or kind == 'c' then return steps.g(key, op, a) end
+  if kind == 'g' or kind == 'c' then return steps.g(key, head, op, a) end
   local old = call('GET', key)
   local x, y, z
+  if old and head ~= '' then
+    if sub(old, 1, #head) ~= head then error(other) end
+    old = sub(old, #head + 1)
+  end
   if old then x, y, z = forms[kind](old, a) else old = '' end
   if op == 'P' or op == 'I' then return '+', old end
   if old == '' and (op == 'R' or op == 'C') then return '0', old end
@@ -40,11 +45,11 @@ local function step(key, kind, op, a)
   return granted, old, new, fresh
 end
 
-local function write(key, new, fresh)
+local function write(key, head, new, fresh)
   if type(new) == 'function' then
     new()
   elseif new then
-    keep(key, new, fresh)
+    keep(key, head, new, fresh)
   end
 end
 
@@ -53,17 +58,22 @@ end
 local reply, a, all = { seconds, micros }, 4, mode == 'j'
 local parts, written = {}, {}
 for i = 1, #KEYS do
-  local part = { KEYS[i], sub(kinds, i, i), ARGV[a], a + 2 }
+  local part = { KEYS[i], sub(kinds, i, i), ARGV[a], a + 3 }
   local fine, granted, old, new, fresh = pcall(step, unpack(part))
   if not fine then
-    local text = granted ~= wrong and (type(granted) == 'table' and granted.err or granted) or 'WRONGTYPE'
-    return redis.error_reply(find(text, 'WRONGTYPE', 1, true) and 'WEIRSTATE ' .. i or text)
+    if type(granted) == 'table' and granted.edge then
+      return format('%s %s !%d %.0f', seconds, micros, i, granted.edge)
+    end
+    local text = granted ~= wrong and (type(granted) == 'table' and granted.err or granted) or 'WEIRSTATE'
+    local kind = type(text) == 'string' and find(text, 'WRONGTYPE', 1, true)
+    if granted == other or kind and ARGV[a + 2] ~= '' then return told(values()) end
+    return redis.error_reply((granted == wrong or kind) and 'WEIRSTATE ' .. i or text)
   end
   part.granted, part.old, part.new, part.fresh = granted, old, new, fresh
   part.denied = sub(granted, -1) == '-'
   all = all and not part.denied
   parts[i] = part
-  a = a + 2 + ARGV[a + 1]
+  a = a + 3 + ARGV[a + 1]
 end
 for i = 1, #KEYS do
   local part = parts[i]
@@ -72,7 +82,7 @@ for i = 1, #KEYS do
     part.granted, part.old, part.new, part.fresh = step(unpack(part))
   end
   if mode == 'e' or part.denied or all then
-    write(key, part.new, part.fresh)
+    write(key, ARGV[part[4] - 1], part.new, part.fresh)
     written[key] = true
   end
   reply[2 * i + 1], reply[2 * i + 2] = part.granted, part.old

@@ -4,18 +4,18 @@
 -- when that is fresh.
 -- No new state: nothing is to be written; '': the key is to be forgotten.
 --
--- Operations: 'T' take, 'U' take up to, 'R' refund, 'C' cancel. R and C find a state that is not empty, T and U may find ''.
+-- Operations: 'T' take, 'U' take up to, 'R' refund, 'C' cancel; of the log 'N' renew. R and C find a state that is not empty, T and U may find ''.
 -- Denials that heal return the healed state. Where a state may be healed ARGV says '1': where the time is the server's.
 
 local floor, min, max = math.floor, math.min, math.max
-local sub = string.sub
 local trusted = given ~= ''
 local kinds = ARGV[3]
 local many = #KEYS > 1
 local forms, steps = {}, {}
 
--- An error that is this table is of a value that is no state.
-local wrong = {}
+-- An error that is the first of these tables is of a value that is no state; the second, of an account that is not for the script; one that has
+-- an edge, of a time that is in none of the windows of a calendar that were told.
+local wrong, other = {}, {}
 local function word(text, low, high)
   local n = text and tonumber(text)
   if not n or n < low or n > high then error(wrong) end
@@ -24,13 +24,13 @@ end
 local function time(text) return word(text, -farthest, farthest) end
 
 -- Expiry is by the server's clock. Where the time is the caller's, that may be slower: a day more.
-local function keep(key, state, fresh)
+local function keep(key, head, state, fresh)
   if state == '' or not trusted and fresh <= now then
     call('UNLINK', key)
   elseif trusted then
-    call('SET', key, state, 'PX', format('%.0f', max(0, fresh - now) / 1000 + 86400000.5))
+    call('SET', key, head .. state, 'PX', format('%.0f', max(0, fresh - now) / 1000 + 86400000.5))
   else
-    call('SET', key, state, 'PXAT', format('%.0f', fresh / 1000 + 0.5))
+    call('SET', key, head .. state, 'PXAT', format('%.0f', fresh / 1000 + 0.5))
   end
 end
 

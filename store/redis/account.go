@@ -1,0 +1,81 @@
+package redis
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+)
+
+// Values as the script tells them, see swap.lua: "" for nothing, then 's' and a string, or 'l' and the elements of a list, one on a line.
+//
+// An account is 'head|state', where head is that of algorithm.Account. A plain one whose state is a list has 'head|' before its first
+// element. If it is more than a state it is a string also then, with the positions and the units of all entries, and the script leaves it alone.
+
+var errNoHead = errors.New("it does not begin with the text of a limit and a |")
+
+// account reads a value of the binding's.
+func (b *binding) account(value string) (a algorithm.Account, err error) {
+	if value == "" {
+		return algorithm.Account{}, nil
+	}
+	kind, first, rest := value[0], value[1:], ""
+	if kind == 'l' {
+		first, rest, _ = strings.Cut(first, "\n")
+	}
+	a = algorithm.Account{Program: b.program}
+	m := &b.machine
+	if b.accounts {
+		i := strings.LastIndexByte(first, '|')
+		if i < 1 {
+			return a, errNoHead
+		}
+		if a, err = algorithm.ReadHead(b.program, first[:i], nil); err != nil {
+			return a, err
+		}
+		if a.Program != b.program {
+			other := newMachine(store.Spec{Limit: a.Program.Limit()})
+			m = &other
+		}
+		first = first[i+1:]
+	}
+	switch {
+	case kind == 's' && (!m.list() || b.accounts):
+		a.State, err = m.state(first)
+	case kind == 'l' && m.list():
+		a.State, err = m.whole(first + ":" + strings.ReplaceAll(rest, "\n", ":"))
+	default:
+		err = fmt.Errorf("a state of %s is of another type", m.limit)
+	}
+	if err == nil {
+		err = a.Check()
+	}
+	return a, err
+}
+
+// value returns an account as the script is told it.
+func (b *binding) value(a algorithm.Account) string {
+	if a.Program == nil || len(a.State) == 0 && a.Extra == nil {
+		return ""
+	}
+	m, head := &b.machine, ""
+	if a.Program != b.program {
+		other := newMachine(store.Spec{Limit: a.Program.Limit()})
+		m = &other
+	}
+	if b.accounts {
+		head = a.Head() + "|"
+	}
+	if m.list() && a.Extra == nil {
+		return "l" + head + "0:0" + m.elements(a.State)
+	}
+	return "s" + head + m.text(a.State)
+}
+
+// same reports whether two accounts are kept the same.
+func same(a, b algorithm.Account) bool {
+	return slices.Equal(a.State, b.State) && a.Head() == b.Head()
+}
