@@ -48,14 +48,17 @@ func (e *engine) Load(ctx context.Context, name string) (swap.Cell, error) {
 	})
 	cell := swap.Cell{Token: item, Now: e.now().UnixMicro()}
 	if err == nil && item != nil {
-		cell.State, cell.Foreign = parseState(item.Value)
+		cell.Record, cell.Foreign = parseRecord(item.Value)
 	}
 	return cell, err
 }
 
 // Swap implements [swap.Engine]. The item's CAS number decides whether it is still what Load returned.
 func (e *engine) Swap(ctx context.Context, name string, old swap.Cell, next swap.Record, life time.Duration) (swapped bool, err error) {
-	item := &memcache.Item{Key: name, Value: formatState(next.State), Expiration: expiration(e.now(), life)}
+	item := &memcache.Item{Key: name, Value: formatRecord(next), Expiration: expiration(e.now(), life)}
+	if size, most := int64(len(item.Value)), e.largest.Load(); size > most {
+		return false, fmt.Errorf("memcached: a state with all its reservations has %d bytes; accepted: up to %d, so that it fits into an item (-I); %w", size, most, swap.ErrNothingDone)
+	}
 	write := e.client.Add
 	if loaded := old.Token.(*memcache.Item); loaded != nil { //nolint:forcetypeassert // it is what Load returned
 		item.CasID, write = loaded.CasID, e.client.CompareAndSwap

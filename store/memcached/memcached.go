@@ -1,8 +1,8 @@
 // Package memcached keeps the states of limits in memcached, so that processes share them.
 //
 // A decision is a load and a compare-and-swap, two round trips; a denial and a peek are the load alone. What one process asks
-// about one key at a time is put together (see package swap). A state is text, such as 1700000030000000, and expires when it
-// says nothing more.
+// about one key at a time is put together (see package swap). A state is text, such as 1700000030000000, or
+// 5/1m|1700000030000000 where the binding has a name, and expires when it says nothing more.
 //
 // memcached forgets what it evicts, and everything when it restarts; a client then has a new budget. And it has no clock to ask, so that each
 // process decides by its own wall clock: where those differ by s, a limit admits in any interval what it would admit in one
@@ -58,10 +58,10 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 // states.
 func (s *Store) Check(ctx context.Context) error { return s.engine.check(ctx) }
 
-// Bind implements [store.Store]. Besides what makes no sense it refuses a sliding-log of so many units that its state might not fit into
-// an item: of more than 52 thousand, where items are of a megabyte.
+// Bind implements [store.Store]. Besides what makes no sense it refuses a sliding-log or concurrent of so many units that its state might not
+// fit into an item: of more than 52 thousand, where items are of a megabyte.
 func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
-	if l := spec.Limit; l.Algorithm == algorithm.SlidingLog {
+	if l := spec.Limit; l.Algorithm == algorithm.SlidingLog || l.Algorithm == algorithm.Concurrent {
 		if most := s.engine.largest.Load() / logEntry; l.Count > most {
 			return nil, &algorithm.LimitError{
 				Field: "count", Value: strconv.FormatInt(l.Count, 10),

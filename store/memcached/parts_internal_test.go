@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/weirlimit/weir/store/swap"
 )
 
 func TestURL(t *testing.T) {
@@ -68,22 +70,49 @@ func TestURLsRefused(t *testing.T) {
 	}
 }
 
-func TestStatesAreText(t *testing.T) {
+func TestRecordsAreText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		state := rapid.SliceOf(rapid.Int64()).Draw(t, "state")
-		got, err := parseState(formatState(state))
-		if err != nil || !slices.Equal(got, state) {
-			t.Fatalf("%v became %s, %v, %v", state, formatState(state), got, err)
+		r := swap.Record{
+			Head:  rapid.SampledFrom([]string{"", "5/1m", "sliding-log 3/1m", "5/1m;owed=3@1700000000000000"}).Draw(t, "head"),
+			State: rapid.SliceOf(rapid.Int64()).Draw(t, "state"),
+		}
+		got, err := parseRecord(formatRecord(r))
+		if err != nil || got.Head != r.Head || !slices.Equal(got.State, r.State) {
+			t.Fatalf("%v became %s, %v, %v", r, formatRecord(r), got, err)
 		}
 	})
-	if got := string(formatState([]int64{1_700_000_000_142_857, 1})); got != "1700000000142857:1" {
-		t.Error(got)
-	}
-	for _, text := range []string{"hello", ":", "1:", "1:2:x", "9223372036854775808", "1 2", "\x00"} {
-		if state, err := parseState([]byte(text)); err == nil || !strings.Contains(err.Error(), "accepted: integers") {
-			t.Errorf("%q is %v, %v", text, state, err)
+	for want, r := range map[string]swap.Record{
+		"1700000000142857:1":       {State: []int64{1_700_000_000_142_857, 1}},
+		"5/1m|1700000000142857":    {Head: "5/1m", State: []int64{1_700_000_000_142_857}},
+		"5/1m;hold=7,0,1,2,3,400|": {Head: "5/1m;hold=7,0,1,2,3,400"},
+		"":                         {},
+	} {
+		if got := string(formatRecord(r)); got != want {
+			t.Errorf("%+v is %s, want %s", r, got, want)
 		}
 	}
+	for _, text := range []string{"hello", ":", "1:", "1:2:x", "9223372036854775808", "1 2", "\x00", "|1", "a|b", "a|1|2", "|"} {
+		if r, err := parseRecord([]byte(text)); err == nil || !r.Empty() || !strings.Contains(err.Error(), "accepted: integers") {
+			t.Errorf("%q is %v, %v", text, r, err)
+		}
+	}
+}
+
+// FuzzRecord reads what others may have put into memcached.
+func FuzzRecord(f *testing.F) {
+	for _, text := range []string{"", "1700000000142857:1", "5/1m|1700000000142857", "5/1m;owed=3@7|", "|", "a||1", "-1:+1:01", "x|:"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := parseRecord(text)
+		if err != nil {
+			return
+		}
+		again, err := parseRecord(formatRecord(r))
+		if err != nil || again.Head != r.Head || !slices.Equal(again.State, r.State) {
+			t.Fatalf("%q is %+v, and read again %+v, %v", text, r, again, err)
+		}
+	})
 }
 
 // Pitfalls A12 and A14: an expiration is never 0, which would be for ever, and never early.

@@ -6,22 +6,40 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/weirlimit/weir/store/swap"
 )
 
 // logEntry is the most bytes of a state's text that a sliding log needs for a unit: 17 for the time, 1 for the unit, 2 colons.
 // Units that share an entry need fewer.
 const logEntry = 20
 
-// formatState writes a state as integers with colons between them, so that people can read it.
-func formatState(state []int64) []byte {
-	text := make([]byte, 0, 20*len(state))
-	for i, word := range state {
+// formatRecord writes a state as integers with colons between them, so that people can read it, and before it the head, if there is one, with a
+// bar behind it.
+func formatRecord(r swap.Record) []byte {
+	text := make([]byte, 0, len(r.Head)+1+20*len(r.State))
+	if r.Head != "" {
+		text = append(append(text, r.Head...), '|')
+	}
+	for i, word := range r.State {
 		if i > 0 {
 			text = append(text, ':')
 		}
 		text = strconv.AppendInt(text, word, 10)
 	}
 	return text
+}
+
+func parseRecord(text []byte) (r swap.Record, err error) {
+	words := text
+	if i := bytes.IndexByte(text, '|'); i > 0 {
+		r.Head, words = string(text[:i]), text[i+1:]
+	}
+	if r.State, err = parseState(words); err != nil {
+		return swap.Record{}, fmt.Errorf("memcached: there is %.50q under the name of a state; accepted: integers with colons between them, "+
+			"or a limit, a bar, and these", text)
+	}
+	return r, nil
 }
 
 func parseState(text []byte) ([]int64, error) {
@@ -32,7 +50,7 @@ func parseState(text []byte) ([]int64, error) {
 	for word := range bytes.SplitSeq(text, []byte{':'}) {
 		n, err := strconv.ParseInt(string(word), 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("memcached: there is %.50q under the name of a state; accepted: integers with colons between them", text)
+			return nil, err
 		}
 		state = append(state, n)
 	}
