@@ -190,13 +190,19 @@ func inspectTells(k *check) {
 		b.inspect(inspector, "key")
 		b.take("key", b.limit.Capacity()-1, start)
 		b.inspect(inspector, "key")
+		if b.spec.Accounts() { // of another limit, as this one's program sees it
+			other := b.another(s, "fixed-window 5/1h")
+			other.inspect(other.binding.(store.Inspector), "key")
+			other.take("more", 3, start)
+			b.inspect(inspector, "more")
+		}
 	}
 }
 
 func (b *bound) inspect(inspector store.Inspector, key string) {
 	b.Helper()
 	for range 2 { // it changes nothing
-		state, at, err := inspector.Inspect(b.Context(), key, start)
+		state, at, err := inspector.Inspect(b.Context(), b.tag+key, start)
 		if err != nil {
 			b.Fatalf("%v: inspecting: %v", b.limit, err)
 		}

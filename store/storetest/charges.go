@@ -25,19 +25,23 @@ func exactlyCharged(k *check) {
 		}{
 			{tight, hotKeys, 30}, {roomy, 1, requests},
 		} {
-			for _, text := range c.limits {
+			for i, text := range c.limits {
 				limit := algorithm.MustParseLimit(text)
 				if k.refused(limit) != "" {
 					continue
 				}
-				r := raceFor(o, store.Spec{Limit: limit, Name: k.name()})
+				spec := store.Spec{Limit: limit}
+				if i%2 == 0 != o.TrustClientTime { // each limit with a name, and without one
+					spec.Name = k.name()
+				}
+				r := k.raceFor(o, spec)
 				keys := c.keys
 				if testing.Short() {
 					keys = 1
 				}
 				k.together(keys, func(i int) {
 					r := r
-					r.Key = fmt.Sprint("hot ", i)
+					r.Key = fmt.Sprint(r.Key, i)
 					r.Requests = c.requests / len(stores)
 					k.settle(stores[0], r, int64(r.Requests*len(stores)), r.runOn(stores))
 				})
@@ -46,9 +50,9 @@ func exactlyCharged(k *check) {
 	}
 }
 
-// raceFor is a race for units, one by one.
-func raceFor(o Options, spec store.Spec) race {
-	r := race{Options: o, Spec: spec, Key: "hot", Cost: 1, Now: store.OwnClock}
+// raceFor is a race for units, one by one, of a key of its own.
+func (k *check) raceFor(o Options, spec ...store.Spec) race {
+	r := race{Options: o, Specs: spec, Key: k.name() + " hot", Op: algorithm.Op{Cost: 1}, Now: store.OwnClock}
 	if o.TrustClientTime {
 		r.Now = start
 	}
@@ -76,7 +80,7 @@ func (r race) runOn(stores []store.Store) (all outcome) {
 // remains when one unit is given back. That unit shows what was charged below nothing.
 func (k *check) settle(s store.Store, r race, requests int64, got outcome) {
 	k.Helper()
-	b := k.bindSpec(s, r.Spec)
+	b := k.bindSpec(s, r.Specs[0])
 	if want := min(requests, b.limit.Capacity()); got.Error != "" || got.Granted != want {
 		k.Fatalf("%v: %d requests at once, trusting their time: %v: admitted %d, want %d; errors: %.500s",
 			b.limit, requests, r.Options.TrustClientTime, got.Granted, want, got.Error)
@@ -85,7 +89,7 @@ func (k *check) settle(s store.Store, r race, requests int64, got outcome) {
 	if now == store.OwnClock {
 		now = time.Now().UnixNano()
 	}
-	ops := slices.Repeat([]algorithm.Op{{Cost: r.Cost}}, int(requests))
+	ops := slices.Repeat([]algorithm.Op{r.Op}, int(requests))
 	for _, op := range []algorithm.Op{{}, {Kind: algorithm.Refund, Cost: 1}} {
 		ops = append(ops, op)
 		v, want := b.do(r.Key, op, r.Now), b.expect(now, ops...)

@@ -47,8 +47,10 @@ func ExampleMain() {
 }
 
 func ExampleRules() {
-	for _, rule := range storetest.Rules()[9:11] {
-		fmt.Println(rule.Name+":", rule.Sentence)
+	for _, rule := range storetest.Rules() {
+		if rule.Name == "T1-rewind" || rule.Name == "A7-peek" {
+			fmt.Println(rule.Name+":", rule.Sentence)
+		}
 	}
 	// Output:
 	// T1-rewind: Time that steps back mints nothing.

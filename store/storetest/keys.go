@@ -48,7 +48,7 @@ func (b *bound) separate(keys []string) {
 			cost := int64(i + 1)
 			want := b.expect(start, algorithm.Op{Cost: cost * round})
 			want.Granted = cost
-			v, err := b.binding.Do(ctx, key, algorithm.Op{Cost: cost}, start)
+			v, err := b.ask(ctx, key, algorithm.Op{Cost: cost}, start)
 			switch {
 			case err != nil && len(key) >= long:
 				b.refusedKey(key)
@@ -64,23 +64,28 @@ func (b *bound) separate(keys []string) {
 // refusedKey holds a key that is refused for its length to nothing being charged.
 func (b *bound) refusedKey(key string) {
 	b.Helper()
-	if v, err := b.binding.Do(context.Background(), key, algorithm.Op{}, start); err == nil && v.Remaining != b.limit.Capacity() {
+	if v, err := b.ask(context.Background(), key, algorithm.Op{}, start); err == nil && v.Remaining != b.limit.Capacity() {
 		b.Fatalf("the key %q of %d bytes is refused, and charged all the same: %s", shorten(key), len(key), show(v))
 	}
 }
 
 func shorten(key string) string { return key[:min(len(key), 40)] }
 
-// names is pitfall S12 for names: no name and key, or name and limit, read together like another pair.
+// names is pitfall S12 for names: no name and key, or limit without a name and key, read together like another pair.
 func names(k *check) {
 	s := k.trusting()
 	tag := k.name()
 	long := strings.Repeat("n", 200)
 	seen := 0
 	for _, name := range []string{
-		"", "a", "a:b", "a:", ":a", "a|b", "{a}", "a}", "%", "%3A", "#", " ", "\x00", "\xff", "jos\u00e9", "jose\u0301", long, long + "n", "gcra 1000/1h", "debt",
+		"", "a", "a:b", "a:", ":a", "a|b", "{a}", "a}", "%", "%3A", "#", " ", "\x00", "\xff", "jos\u00e9", "jose\u0301", long, long + "n", "debt", ":debt",
+		"1000/1h", ":1000/1h", "gcra 1000/1h", "gcra+1000/1h", ":gcra+1000/1h", "fixed-window 1000/1h", "a:1000/1h",
 	} {
-		for _, text := range []string{"1000/1h", "gcra 1000/1h", "fixed-window 1000/1h", "1001/1h"} {
+		texts := []string{"1000/1h", "gcra 1000/1h", "fixed-window 1000/1h", "1001/1h"}
+		if name != "" {
+			texts = texts[:1] // another would find what was taken under this one
+		}
+		for _, text := range texts {
 			limit := algorithm.MustParseLimit(text)
 			if k.refused(limit) != "" {
 				continue
@@ -96,7 +101,7 @@ func names(k *check) {
 	k.Logf("%d tuples", seen)
 }
 
-// sharing holds bindings of equal name and limit to one state, in one store and in two.
+// sharing holds bindings of equal name, and those without a name of equal limit, to one state, in one store and in two.
 func sharing(k *check) {
 	s := k.trusting()
 	stores := []store.Store{s, s}
@@ -108,15 +113,17 @@ func sharing(k *check) {
 		if k.refused(limit) != "" {
 			continue
 		}
-		spec := store.Spec{Limit: limit, Name: k.name()}
-		var ops []algorithm.Op
-		for i, s := range stores {
-			if spec.Limit = limit.Canonical(); i == 1 {
-				spec.Limit = bare(limit)
+		for _, name := range []string{k.name(), ""} {
+			spec, key := store.Spec{Limit: limit, Name: name}, k.name()
+			var ops []algorithm.Op
+			for i, s := range stores {
+				if spec.Limit = limit.Canonical(); i == 1 {
+					spec.Limit = bare(limit)
+				}
+				b := k.bindSpec(s, spec)
+				ops = append(ops, algorithm.Op{Cost: 1})
+				b.wantf(b.take(key, 1, start), b.expect(start, ops...), "take %d of bindings of equal name, %q, and limit", i+1, name)
 			}
-			b := k.bindSpec(s, spec)
-			ops = append(ops, algorithm.Op{Cost: 1})
-			b.wantf(b.take("key", 1, start), b.expect(start, ops...), "take %d of bindings of equal name and limit", i+1)
 		}
 	}
 }
@@ -126,6 +133,7 @@ func bare(limit algorithm.Limit) algorithm.Limit {
 	for _, shorten := range []func(l *algorithm.Limit){
 		func(l *algorithm.Limit) { l.Algorithm = "" }, func(l *algorithm.Limit) { l.Burst = 0 },
 		func(l *algorithm.Limit) { l.Queue = 0 }, func(l *algorithm.Limit) { l.Cells = 0 },
+		func(l *algorithm.Limit) { l.Zone = "" }, func(l *algorithm.Limit) { l.Anchor = 0 }, func(l *algorithm.Limit) { l.Period = 0 },
 	} {
 		shorter := limit
 		if shorten(&shorter); shorter.Canonical() == limit.Canonical() {

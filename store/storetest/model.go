@@ -8,65 +8,69 @@ import (
 	"github.com/weirlimit/weir/algorithm"
 )
 
-// A model is all that the state of a key can be, by the operations on it and their verdicts. That is one state, or two where a
+// A model is all that the account of a key can be, by the operations on it and their verdicts. That is one, or two where a
 // store may have forgotten one that was fresh, which shows only if time steps back. A model is never changed.
-type model struct{ states [][]int64 }
+type model struct{ accounts []algorithm.Account }
 
-// fresh is the model of a key never seen.
-func freshModel() model { return model{states: [][]int64{nil}} }
+// freshModel is the model of a key never seen.
+func freshModel() model { return model{accounts: []algorithm.Account{{}}} }
 
-// step returns the model after an operation with a verdict, at a time in ticks as the operation's End is; ok is false if
+// step returns the model after an operation with a verdict, at a time in ticks as those of the operation are; ok is false if
 // the verdict can't be. want is what it should have been.
 func (m model) step(p *algorithm.Program, op algorithm.Op, now int64, got algorithm.Verdict) (next model, want []algorithm.Verdict, ok bool) {
-	for _, old := range m.mayBe(p, now) {
-		state, r := p.Apply(slices.Clone(old), op, now)
+	for _, old := range m.mayBe(now) {
+		old.State = slices.Clone(old.State)
+		a, r := old.Apply(p, op, now)
 		if v := r.Verdict(); v == got {
-			next = next.with(state)
+			next = next.with(a)
 		} else {
 			want = append(want, v)
 		}
 	}
-	if len(next.states) == 0 {
+	if len(next.accounts) == 0 {
 		return m, want, false
 	}
-	return model{states: next.mayBe(p, now)}, nil, true
+	return model{accounts: next.mayBe(now)}, nil, true
 }
 
-// mayBe returns the states, and the empty one if one of them is fresh.
-func (m model) mayBe(p *algorithm.Program, now int64) [][]int64 {
-	if !m.fresh(p, now) {
-		return m.states
+// mayBe returns the accounts, and that of a key never seen if one of them is fresh.
+func (m model) mayBe(now int64) []algorithm.Account {
+	if !m.fresh(now) {
+		return m.accounts
 	}
-	return m.with(nil).states
+	return m.with(algorithm.Account{}).accounts
 }
 
-// fresh reports whether one of the states is fresh.
-func (m model) fresh(p *algorithm.Program, now int64) bool {
-	return slices.ContainsFunc(m.states, func(s []int64) bool { return p.Fresh(slices.Clone(s), now) })
+// fresh reports whether one of the accounts is.
+func (m model) fresh(now int64) bool {
+	return slices.ContainsFunc(m.accounts, func(a algorithm.Account) bool { return a.Fresh(now) })
 }
 
-// with returns the model with one more state.
-func (m model) with(state []int64) model {
-	for _, s := range m.states {
-		if slices.Equal(s, state) {
-			return m
-		}
+// with returns the model with one more account.
+func (m model) with(a algorithm.Account) model {
+	if m.has(a) {
+		return m
 	}
-	return model{states: append(slices.Clip(m.states), slices.Clone(state))}
+	return model{accounts: append(slices.Clip(m.accounts), a)}
+}
+
+func (m model) has(a algorithm.Account) bool {
+	return slices.ContainsFunc(m.accounts, func(b algorithm.Account) bool { return slices.Equal(a.State, b.State) && a.Head() == b.Head() })
 }
 
 func (m model) equal(o model) bool {
-	return len(m.states) == len(o.states) && !slices.ContainsFunc(m.states, func(s []int64) bool {
-		return !slices.ContainsFunc(o.states, func(t []int64) bool { return slices.Equal(s, t) })
-	})
+	return len(m.accounts) == len(o.accounts) && !slices.ContainsFunc(m.accounts, func(a algorithm.Account) bool { return !o.has(a) })
 }
 
-// hash does not depend on the order of the states.
+// hash does not depend on the order of the accounts.
 func (m model) hash() (sum uint64) {
-	for _, s := range m.states {
+	for _, a := range m.accounts {
 		h := uint64(14695981039346656037)
-		for _, word := range s {
+		for _, word := range a.State {
 			h = (h ^ uint64(word)) * 1099511628211
+		}
+		for _, c := range []byte(a.Head()) {
+			h = (h ^ uint64(c)) * 1099511628211
 		}
 		sum += h
 	}

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -39,6 +40,9 @@ type mutant struct {
 
 // result is what an operation of a mutant does that is not as the program has it.
 type result = func(b *shelfBinding, name string, state []int64, op algorithm.Op, now int64) ([]int64, algorithm.Result)
+
+// changed is the same of an account.
+type changed = func(b *shelfBinding, name string, a algorithm.Account, op algorithm.Op, now int64) (algorithm.Account, algorithm.Result)
 
 // when applies a fault to some operations, and leaves the others right.
 func when(cond func(b *shelfBinding, op algorithm.Op) bool, wrong result) result {
@@ -214,6 +218,137 @@ var concurrencyMutants = []mutant{
 	{"a batch is decided from its end", []string{"batches"}, faults{batch: slices.Reverse[[]store.KeyCost]}},
 }
 
+// account applies a fault to accounts.
+func account(f changed) faults { return faults{account: f} }
+
+var changeMutants = []mutant{
+	{"a change of limits makes a fresh key", []string{"S18-limit-change", "S18-change-races", "S17-change-outlives", "change-traces", "linearizable-changes"}, account(
+		func(b *shelfBinding, _ string, a algorithm.Account, op algorithm.Op, now int64) (algorithm.Account, algorithm.Result) {
+			if a.Program != nil && a.Program.Limit() != b.program.Limit() {
+				a = algorithm.Account{}
+			}
+			return a.Apply(b.program, op, now)
+		})},
+	{"what is above a lower limit is forgotten", []string{"S18-limit-change", "S18-change-races", "change-traces"}, account(
+		func(b *shelfBinding, _ string, a algorithm.Account, op algorithm.Op, now int64) (algorithm.Account, algorithm.Result) {
+			a, r := a.Apply(b.program, op, now)
+			if a.Extra != nil {
+				x := *a.Extra
+				x.Over, x.Until = 0, 0
+				a.Extra = &x
+			}
+			return a, r
+		})},
+	{"a state is taken for one of the caller's limit", []string{"S18-limit-change", "change-traces"}, account(
+		func(b *shelfBinding, _ string, a algorithm.Account, op algorithm.Op, now int64) (algorithm.Account, algorithm.Result) {
+			if a.Program != nil && b.program.Check(a.State) == nil {
+				a.Program = b.program
+			}
+			return a.Apply(b.program, op, now)
+		})},
+	{"a look converts the key", []string{"change-traces"}, account(
+		func(b *shelfBinding, _ string, a algorithm.Account, op algorithm.Op, now int64) (algorithm.Account, algorithm.Result) {
+			if op.Cost == 0 && op.Kind == algorithm.Take {
+				op.Kind = algorithm.Refund
+			}
+			return a.Apply(b.program, op, now)
+		})},
+	{"what a lower limit left is kept for as long as that limit's debt", []string{"S17-change-outlives"}, account(
+		func(b *shelfBinding, _ string, a algorithm.Account, op algorithm.Op, now int64) (algorithm.Account, algorithm.Result) {
+			if p := a.Program; p != nil && a.Extra != nil && p.Fresh(slices.Clone(a.State), now) {
+				a = algorithm.Account{}
+			}
+			return a.Apply(b.program, op, now)
+		})},
+	{"a change is lost when two are under way", []string{"S18-change-races", "linearizable-changes"}, faults{shared: true, unlocked: func(*shelfBinding, algorithm.Op) bool { return true }}},
+	{"a renewal is a take", []string{"traces", "renew"}, faults{op: func(_ *shelfBinding, op algorithm.Op) algorithm.Op {
+		if op.Kind == algorithm.Renew {
+			op.Kind = algorithm.Take
+		}
+		return op
+	}}},
+	{"a renewal gives the old lease back if the new one is denied, and takes nothing", []string{"traces", "renew"}, account(
+		func(b *shelfBinding, _ string, a algorithm.Account, op algorithm.Op, now int64) (algorithm.Account, algorithm.Result) {
+			if op.Kind == algorithm.Renew {
+				op.Kind = algorithm.Cancel
+			}
+			return a.Apply(b.program, op, now)
+		})},
+}
+
+// forEver is a life that does not end while a test runs.
+const forEver = 1 << 50
+
+var reservationMutants = []mutant{
+	{"a reservation is a take", []string{"reserve", "reserve-changes", "reserve-races", "reserve-ends", "change-traces", "S5-joint"}, faults{
+		op: func(_ *shelfBinding, op algorithm.Op) algorithm.Op {
+			if op.Kind == algorithm.Reserve {
+				op.Kind = algorithm.Take
+			}
+			return op
+		}}},
+	{"a reservation stays when it is settled", []string{"reserve", "reserve-races", "change-traces", "linearizable-changes"}, account(
+		func(b *shelfBinding, _ string, a algorithm.Account, op algorithm.Op, now int64) (algorithm.Account, algorithm.Result) {
+			old := a.Extra
+			a, r := a.Apply(b.program, op, now)
+			if op.Kind == algorithm.Commit && old != nil {
+				a.Program, a.Extra = b.program, old
+			}
+			return a, r
+		})},
+	{"a reservation of an ID that is known is charged", []string{"reserve", "reserve-races"}, account(
+		func(b *shelfBinding, _ string, a algorithm.Account, op algorithm.Op, now int64) (algorithm.Account, algorithm.Result) {
+			a, r := a.Apply(b.program, op, now)
+			if op.Kind == algorithm.Reserve && r.Granted > 0 && r.ResetAfter > 0 {
+				a, _ = a.Apply(b.program, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: 1}, now)
+			}
+			return a, r
+		})},
+	{"a reservation is never over", []string{"reserve", "reserve-ends", "change-traces"}, account(
+		func(b *shelfBinding, _ string, a algorithm.Account, op algorithm.Op, now int64) (algorithm.Account, algorithm.Result) {
+			if op.Kind == algorithm.Reserve {
+				op.Life = forEver
+			}
+			return a.Apply(b.program, op, now)
+		})},
+	{"a reservation is kept for as long as its units", []string{"reserve-ends"}, account(
+		func(b *shelfBinding, _ string, a algorithm.Account, op algorithm.Op, now int64) (algorithm.Account, algorithm.Result) {
+			if p := a.Program; p != nil && p.Fresh(slices.Clone(a.State), now) {
+				a = algorithm.Account{}
+			}
+			return a.Apply(b.program, op, now)
+		})},
+	{"what costs more than was reserved is forgiven", []string{"reserve", "change-traces"}, account(
+		func(b *shelfBinding, _ string, a algorithm.Account, op algorithm.Op, now int64) (algorithm.Account, algorithm.Result) {
+			a, r := a.Apply(b.program, op, now)
+			if a.Extra != nil {
+				x := *a.Extra
+				x.Owed, x.Since = 0, 0
+				a.Extra = &x
+			}
+			return a, r
+		})},
+	{"a commit is not seen by others who settle", []string{"reserve-races"}, faults{unlocked: kind(algorithm.Commit)}},
+	{"the life of a reservation is taken for microseconds", []string{"reserve", "change-traces"}, faults{op: func(_ *shelfBinding, op algorithm.Op) algorithm.Op {
+		op.Life *= 1000
+		return op
+	}}},
+	{"who has no name may reserve", []string{"unnamed-reservations"}, faults{unnamed: true}},
+	{"a reservation without a name is not made, and no error", []string{"unnamed-reservations"}, faults{unnamed: true, op: func(b *shelfBinding, op algorithm.Op) algorithm.Op {
+		if !b.spec.Accounts() && op.Kind >= algorithm.Reserve {
+			op = algorithm.Op{}
+		}
+		return op
+	}}},
+	{"a joint decision tells another time than its own", []string{"joint-times"}, faults{at: func(us int64) int64 { return us - 1 }}},
+	{"parts of one name are charged each", []string{"S6-joint-same"}, faults{op: func(_ *shelfBinding, op algorithm.Op) algorithm.Op {
+		if op.Kind == algorithm.Take && op.Cost == 3 {
+			op.Cost = 4
+		}
+		return op
+	}}},
+}
+
 func renamed(f func(spec store.Spec, key string) string) faults { return faults{name: f} }
 
 func properly(spec store.Spec, key string) string {
@@ -238,10 +373,12 @@ var keyMutants = []mutant{
 	{"names and keys are joined", []string{"S12-names"}, renamed(func(s store.Spec, key string) string {
 		return s.Limit.String() + "|" + s.Name + ":" + key
 	})},
-	{"a name's limits share a state", []string{"S12-names"}, renamed(func(s store.Spec, key string) string {
+	{"limits without a name share a state", []string{"S12-names"}, renamed(func(s store.Spec, key string) string {
 		s.Limit = algorithm.MustParseLimit("1/1s")
 		return properly(s, key)
 	})},
+	{"a name's limits have a state each", []string{"S18-limit-change", "S18-change-races", "change-traces", "linearizable-changes", "reserve-changes", "batches"},
+		renamed(func(s store.Spec, key string) string { return properly(s, s.Limit.Canonical().String()+"/"+key) })},
 	{"each spelling of a limit has a state", []string{"sharing"}, renamed(func(s store.Spec, key string) string {
 		if s.TimeDebt {
 			return properly(s, key)
@@ -253,6 +390,9 @@ var keyMutants = []mutant{
 		}
 		s.Limit = limit
 		return properly(s, key)
+	})},
+	{"the limit as it is written is part of a name", []string{"sharing"}, renamed(func(s store.Spec, key string) string {
+		return properly(s, fmt.Sprintf("%#v/%s", s.Limit, key))
 	})},
 	{"TimeDebt does not share", []string{"time-debt"}, faults{spec: func(s store.Spec) store.Spec {
 		s.TimeDebt = false
@@ -322,7 +462,7 @@ func TestEveryFaultIsFound(t *testing.T) {
 	defer func(was time.Duration) { patience = was }(patience)
 	patience = waited + time.Second
 	found := map[string]bool{}
-	for _, m := range slices.Concat(budgetMutants, concurrencyMutants, keyMutants, timeMutants) {
+	for _, m := range slices.Concat(budgetMutants, concurrencyMutants, keyMutants, timeMutants, changeMutants, reservationMutants) {
 		t.Run(strings.ReplaceAll(m.fault, " ", "-"), func(t *testing.T) {
 			for _, rule := range m.rules {
 				h := shelfHarness(newShelf(m.faults))

@@ -41,13 +41,13 @@ func Main(m *testing.M, open func(process string, o Options) (store.Store, error
 	os.Exit(code)
 }
 
-// A race is many requests at one time.
+// A race is many requests at one time, of which each is the same operation under one of the specs, in turn.
 type race struct {
 	Process  string // of the harness
 	Options  Options
-	Spec     store.Spec
+	Specs    []store.Spec
 	Key      string
-	Cost     int64
+	Op       algorithm.Op
 	Now      int64
 	Requests int
 }
@@ -58,18 +58,21 @@ type outcome struct {
 	Error   string
 }
 
-// run takes, from many goroutines.
+// run asks, from many goroutines.
 func (r race) run(s store.Store) (o outcome) {
-	b, err := s.Bind(r.Spec)
-	if err != nil {
-		return outcome{Error: err.Error()}
+	bindings := make([]store.Binding, len(r.Specs))
+	for i, spec := range r.Specs {
+		var err error
+		if bindings[i], err = s.Bind(spec); err != nil {
+			return outcome{Error: err.Error()}
+		}
 	}
 	var granted atomic.Int64
 	errs := make([]error, r.Requests)
 	var wg sync.WaitGroup
 	for i := range r.Requests {
 		wg.Go(func() {
-			v, err := b.Do(context.Background(), r.Key, algorithm.Op{Cost: r.Cost}, r.Now)
+			v, err := bindings[i%len(bindings)].Do(context.Background(), r.Key, r.Op, r.Now)
 			granted.Add(max(0, v.Granted))
 			errs[i] = err
 		})

@@ -48,8 +48,12 @@ func exact(k *check, run func(store.Store, race) outcome) {
 			if k.refused(limit) != "" {
 				continue
 			}
-			for range again {
-				r := raceFor(o, store.Spec{Limit: limit, Name: k.name()})
+			for i := range again {
+				spec := store.Spec{Limit: limit}
+				if i%2 == 0 {
+					spec.Name = k.name()
+				}
+				r := k.raceFor(o, spec)
 				k.settle(s, r, requests, run(s, r))
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,9 +16,15 @@ import (
 // A shelf is an engine that keeps states in memory, in microseconds. Its stores are right but for their faults.
 type shelf struct {
 	mu     sync.Mutex
-	cells  map[string][]int64
+	cells  map[string]cell
 	away   bool
 	faults faults
+}
+
+// A cell is what is kept under a name.
+type cell struct {
+	head  string // of accounts
+	state []int64
 }
 
 // faults are ways to be wrong, each a hook that is nil in a store that is right.
@@ -25,7 +32,8 @@ type faults struct {
 	spec     func(store.Spec) store.Spec // what is bound instead
 	name     func(spec store.Spec, key string) string
 	op       func(b *shelfBinding, op algorithm.Op) algorithm.Op // what is done instead
-	apply    func(b *shelfBinding, name string, state []int64, op algorithm.Op, now int64) ([]int64, algorithm.Result)
+	apply    result                                              // of plain accounts
+	account  changed                                             // of all
 	verdict  func(b *shelfBinding, v algorithm.Verdict) algorithm.Verdict
 	now      func(us int64) int64
 	stamp    func(us int64) int64
@@ -35,13 +43,15 @@ type faults struct {
 	bindErr  func(error) error
 	batch    func([]store.KeyCost)
 	joint    func(s *shelfStore, parts []store.Part, now int64) []algorithm.Verdict
+	at       func(us int64) int64 // of a joint decision
 	inspect  func(state []int64, at int64) ([]int64, int64)
 	reset    func(s *shelf, b *shelfBinding, key string)
 	shared   bool // by stores that race, of which each does one thing at a time
 	aliases  bool // keeps the memory of keys
+	unnamed  bool // reserves without a name
 }
 
-func newShelf(f faults) *shelf { return &shelf{cells: map[string][]int64{}, faults: f} }
+func newShelf(f faults) *shelf { return &shelf{cells: map[string]cell{}, faults: f} }
 
 func (s *shelf) open(o Options) store.Store { return &shelfStore{shelf: s, trusts: o.TrustClientTime} }
 
@@ -132,7 +142,10 @@ func (b *shelfBinding) DoStamped(ctx context.Context, key string, op algorithm.O
 	if at, err = b.time(now); err != nil {
 		return v, 0, err
 	}
-	op.End = store.Microseconds(op.End)
+	if op.Kind >= algorithm.Reserve && !b.spec.Accounts() && !f.unnamed {
+		return v, 0, store.ErrUnnamed
+	}
+	op.End, op.Life = store.Microseconds(op.End), store.Microseconds(op.Life+999)
 	if f.reset != nil && op.Kind == algorithm.Reset {
 		f.reset(s, b, key)
 	}
@@ -149,12 +162,16 @@ func (b *shelfBinding) apply(name string, op algorithm.Op, at int64) algorithm.V
 	if f.op != nil {
 		op = f.op(b, op)
 	}
-	state := append([]int64(nil), s.cells[name]...)
+	a := b.account(s.cells[name])
 	var r algorithm.Result
-	if f.apply != nil {
-		state, r = f.apply(b, name, state, op, at)
-	} else {
-		state, r = b.program.Apply(state, op, at)
+	switch {
+	case f.account != nil:
+		a, r = f.account(b, name, a, op, at)
+	case f.apply != nil && a.Plain(b.program) && op.Kind < algorithm.Reserve:
+		a.State, r = f.apply(b, name, a.State, op, at)
+		a = b.account(cell{state: a.State})
+	default:
+		a, r = a.Apply(b.program, op, at)
 	}
 	if f.unlocked != nil && f.unlocked(b, op) {
 		s.mu.Unlock()
@@ -162,12 +179,27 @@ func (b *shelfBinding) apply(name string, op algorithm.Op, at int64) algorithm.V
 		time.Sleep(time.Microsecond)
 		s.mu.Lock()
 	}
-	s.cells[name] = state
+	s.cells[name] = cell{a.Head(), a.State}
 	v := r.Verdict()
 	if f.verdict != nil {
 		v = f.verdict(b, v)
 	}
 	return v
+}
+
+// account reads a cell, of which the account is a copy.
+func (b *shelfBinding) account(c cell) algorithm.Account {
+	switch state := slices.Clone(c.state); {
+	case b.spec.Accounts() && c.head != "" && c.head != b.program.Head():
+		a, err := algorithm.ReadHead(b.program, c.head, state)
+		if err != nil {
+			panic(err)
+		}
+		return a
+	case len(state) > 0: // of this limit, whatever a fault has made of it
+		return algorithm.Account{Program: b.program, State: state}
+	}
+	return algorithm.Account{}
 }
 
 func (b *shelfBinding) TakeMany(ctx context.Context, requests []store.KeyCost, now int64, decisions []algorithm.Decision) ([]algorithm.Decision, error) {
@@ -193,7 +225,11 @@ func (b *shelfBinding) Inspect(_ context.Context, key string, now int64) (state 
 	if at, err = b.time(now); err != nil {
 		return nil, 0, err
 	}
-	state = append(state, s.cells[b.name(key)]...)
+	a := b.account(s.cells[b.name(key)])
+	if !a.Plain(b.program) {
+		a, _ = a.Apply(b.program, algorithm.Op{Kind: algorithm.Refund}, at) // of nothing
+	}
+	state = a.State
 	if f := s.faults.inspect; f != nil {
 		state, at = f(state, at)
 	}
@@ -211,28 +247,38 @@ func (s *shelfStore) TakeAll(_ context.Context, parts []store.Part, now int64, v
 	if err != nil {
 		return verdicts, err
 	}
+	told := at
+	if f := s.faults.at; f != nil {
+		told = f(at)
+	}
 	passed := true
 	look := make([]algorithm.Verdict, len(parts))
 	for i, p := range parts {
 		b := p.Binding.(*shelfBinding)
-		state := append([]int64(nil), s.cells[b.name(p.Key)]...)
-		_, r := b.program.Apply(state, algorithm.Op{Cost: p.Cost}, at)
-		if look[i] = r.Verdict(); r.Allowed {
-			state = append([]int64(nil), s.cells[b.name(p.Key)]...)
-			_, r = b.program.Apply(state, algorithm.Op{}, at)
-			look[i] = r.Verdict()
+		_, r := b.account(s.cells[b.name(p.Key)]).Apply(b.program, partOp(p), at)
+		if r.Allowed {
+			_, r = b.account(s.cells[b.name(p.Key)]).Apply(b.program, algorithm.Op{}, at)
 		} else {
 			passed = false
 		}
+		look[i] = r.Verdict()
 	}
-	if !passed {
-		return append(verdicts, outcomes(look)...), nil
-	}
-	for _, p := range parts {
-		b := p.Binding.(*shelfBinding)
-		verdicts = append(verdicts, store.Outcome{Verdict: b.apply(b.name(p.Key), algorithm.Op{Cost: p.Cost}, at), At: at})
+	for i, p := range parts {
+		b, v := p.Binding.(*shelfBinding), look[i]
+		if passed {
+			v = b.apply(b.name(p.Key), partOp(p), at)
+		}
+		verdicts = append(verdicts, store.Outcome{Verdict: v, At: told * 1000})
 	}
 	return verdicts, nil
+}
+
+// partOp is what takes a part's cost, in microseconds.
+func partOp(p store.Part) algorithm.Op {
+	if p.ID != 0 {
+		return algorithm.Op{Kind: algorithm.Reserve, Cost: p.Cost, ID: p.ID, Life: store.Microseconds(p.Life + 999)}
+	}
+	return algorithm.Op{Cost: p.Cost}
 }
 
 func outcomes(verdicts []algorithm.Verdict) []store.Outcome {

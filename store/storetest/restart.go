@@ -26,7 +26,7 @@ func survivesRestart(k *check) {
 	full.take("key", 25, store.OwnClock)
 	granted, failed := busy.traffic(func() { k.harness.Restart(k.TB) })
 	k.eventually("the store works again", func() bool {
-		_, err := busy.binding.Do(context.Background(), "key", algorithm.Op{}, store.OwnClock)
+		_, err := busy.ask(context.Background(), "key", algorithm.Op{}, store.OwnClock)
 		return err == nil
 	})
 	k.Logf("while the engine restarted %d requests passed, and %d failed", granted, failed)
@@ -54,7 +54,7 @@ func (b *bound) traffic(f func()) (granted, failed int64) {
 		wg.Go(func() {
 			for over := false; !over; {
 				ctx, cancel := context.WithTimeout(context.Background(), patience)
-				v, err := b.binding.Do(ctx, "key", algorithm.Op{Cost: 1}, store.OwnClock)
+				v, err := b.ask(ctx, "key", algorithm.Op{Cost: 1}, store.OwnClock)
 				cancel()
 				switch {
 				case err != nil:

@@ -26,12 +26,20 @@ func refund(cost int64, after time.Duration) step {
 	return step{algorithm.Op{Kind: algorithm.Refund, Cost: cost}, after}
 }
 
-// A script is what a rule does to one key. Every verdict must be what the program says.
+func reserve(id, cost int64, life, after time.Duration) step {
+	return step{algorithm.Op{Kind: algorithm.Reserve, ID: id, Cost: cost, Life: int64(max(time.Microsecond, life.Truncate(time.Microsecond)))}, after}
+}
+
+func commit(id, cost int64, after time.Duration) step {
+	return step{algorithm.Op{Kind: algorithm.Commit, ID: id, Cost: cost}, after}
+}
+
+// A script is what a rule does to one key. Every verdict must be what the account says.
 type script struct {
-	*bound
-	key   string
-	state []int64
-	shown []string
+	*bound  // which may be another in the course of the script, of the same name
+	key     string
+	account algorithm.Account
+	shown   []string
 }
 
 func (b *bound) script(key string) *script { return &script{bound: b, key: key} }
@@ -41,12 +49,11 @@ func (s *script) follow(steps ...step) (got algorithm.Verdict) {
 	s.Helper()
 	for _, step := range steps {
 		now := start + int64(step.after.Truncate(time.Microsecond))
-		op := step.op
-		op.End = s.ticks(op.End)
 		var r algorithm.Result
-		s.state, r = s.program.Apply(slices.Clone(s.state), op, s.ticks(now))
+		s.account.State = slices.Clone(s.account.State)
+		s.account, r = s.account.Apply(s.program, s.inTicks(step.op), s.ticks(now))
 		got = s.do(s.key, step.op, now)
-		s.shown = append(s.shown, fmt.Sprintf("at %s %s: %s", showTime(now), describe(step.op), show(got)))
+		s.shown = append(s.shown, fmt.Sprintf("at %s %v: %s: %s", showTime(now), s.limit, describe(step.op), show(got)))
 		if want := r.Verdict(); got != want {
 			s.Fatalf("%v: the last of these steps should be %s:\n\t%s", s.limit, show(want), strings.Join(s.shown, "\n\t"))
 		}
@@ -66,6 +73,13 @@ func (s *script) demand(ok bool, what string) {
 func (k *check) scripts(texts []string, play func(s *script)) {
 	k.Helper()
 	all := k.bindAll(k.trusting(), texts)
+	k.each(len(all), func(i int) { play(all[i].script("key")) })
+}
+
+// scriptsOfNames runs a script under each limit, of which each has a name.
+func (k *check) scriptsOfNames(texts []string, play func(s *script)) {
+	k.Helper()
+	all := k.bindNamed(k.trusting(), texts)
 	k.each(len(all), func(i int) { play(all[i].script("key")) })
 }
 

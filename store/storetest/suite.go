@@ -162,6 +162,7 @@ type bound struct {
 	spec    store.Spec
 	program *algorithm.Program
 	binding store.Binding
+	tag     string // what its keys begin with, which nothing else does, if it has no name
 }
 
 // bind prepares a limit under a name of its own. It returns nil for one that the harness says is refused.
@@ -174,18 +175,34 @@ func (k *check) bind(s store.Store, text string) *bound {
 	return k.bindSpec(s, store.Spec{Limit: limit, Name: k.name()})
 }
 
-// bindOn prepares a limit on several stores, under one name. It returns nil for one that the harness says is refused.
-func (k *check) bindOn(stores []store.Store, text string) []*bound {
+// bindUnnamed prepares a limit without a name, with keys of its own.
+func (k *check) bindUnnamed(s store.Store, text string) *bound {
 	k.Helper()
-	first := k.bind(stores[0], text)
-	if first == nil {
+	limit := algorithm.MustParseLimit(text)
+	if k.refused(limit) != "" {
 		return nil
 	}
-	same := []*bound{first}
-	for _, s := range stores[1:] {
-		same = append(same, k.bindSpec(s, first.spec))
+	b := k.bindSpec(s, store.Spec{Limit: limit})
+	b.tag = k.name() + " "
+	return b
+}
+
+// bindOn prepares several limits under the name of the first, if that has one, on the stores in turn.
+func (first *bound) bindOn(stores []store.Store, texts ...string) (all []*bound) {
+	first.Helper()
+	for i, s := range stores {
+		limit := algorithm.MustParseLimit(texts[i%len(texts)])
+		b := first.bindSpec(s, store.Spec{Limit: limit, Name: first.spec.Name})
+		b.tag = first.tag
+		all = append(all, b)
 	}
-	return same
+	return all
+}
+
+// another prepares another limit for the name.
+func (b *bound) another(s store.Store, text string) *bound {
+	b.Helper()
+	return b.bindOn([]store.Store{s}, text)[0]
 }
 
 // bindSpec prepares a limit that is not refused.
@@ -203,11 +220,11 @@ func (k *check) bindSpec(s store.Store, spec store.Spec) *bound {
 	if err != nil {
 		k.Fatalf("%v under the name %.100q: %v", spec.Limit, spec.Name, err)
 	}
-	return &bound{check: k, limit: spec.Limit, spec: spec, program: program, binding: binding}
+	return &bound{check: k, limit: spec.Limit.Canonical(), spec: spec, program: program, binding: binding}
 }
 
-// bindAll prepares limits; those that are refused are not among them.
-func (k *check) bindAll(s store.Store, texts []string) (all []*bound) {
+// bindNamed prepares limits, each under a name of its own; those that are refused are not among them.
+func (k *check) bindNamed(s store.Store, texts []string) (all []*bound) {
 	k.Helper()
 	for _, text := range texts {
 		if b := k.bind(s, text); b != nil {
@@ -220,14 +237,29 @@ func (k *check) bindAll(s store.Store, texts []string) (all []*bound) {
 	return all
 }
 
+// bindAll prepares limits, each under a name and without one; those that are refused are not among them.
+func (k *check) bindAll(s store.Store, texts []string) (all []*bound) {
+	k.Helper()
+	all = k.bindNamed(s, texts)
+	for _, b := range all {
+		all = append(all, k.bindUnnamed(s, b.limit.String()))
+	}
+	return all
+}
+
 // do carries out an operation that must not fail.
 func (b *bound) do(key string, op algorithm.Op, now int64) algorithm.Verdict {
 	b.Helper()
-	v, err := b.binding.Do(context.Background(), key, op, now)
+	v, err := b.ask(context.Background(), key, op, now)
 	if err != nil {
 		b.Fatalf("%v: %s on %.60q: %v", b.limit, describe(op), key, err)
 	}
 	return v
+}
+
+// ask carries out an operation.
+func (b *bound) ask(ctx context.Context, key string, op algorithm.Op, now int64) (algorithm.Verdict, error) {
+	return b.binding.Do(ctx, b.tag+key, op, now)
 }
 
 func (b *bound) take(key string, cost, now int64) algorithm.Verdict {
@@ -257,16 +289,22 @@ func (k *check) ticks(ns int64) int64 {
 	return t
 }
 
-// expect returns what the program says about operations on a fresh key, one after another; about a look if there are none.
+// inTicks returns an operation with its times in ticks.
+func (k *check) inTicks(op algorithm.Op) algorithm.Op {
+	op.End = k.ticks(op.End)
+	op.Life = (op.Life + int64(k.tick) - 1) / int64(k.tick)
+	return op
+}
+
+// expect returns what the account of a fresh key says about operations, one after another; about a look if there are none.
 func (b *bound) expect(now int64, ops ...algorithm.Op) (v algorithm.Verdict) {
 	if len(ops) == 0 {
 		ops = []algorithm.Op{{}}
 	}
-	var state []int64
+	var a algorithm.Account
 	for _, op := range ops {
-		op.End = b.ticks(op.End)
 		var r algorithm.Result
-		state, r = b.program.Apply(state, op, b.ticks(now))
+		a, r = a.Apply(b.program, b.inTicks(op), b.ticks(now))
 		v = r.Verdict()
 	}
 	return v
@@ -274,9 +312,14 @@ func (b *bound) expect(now int64, ops ...algorithm.Op) (v algorithm.Verdict) {
 
 // describe tells an operation.
 func describe(op algorithm.Op) string {
-	kind := [...]string{"take", "take up to", "refund", "reset", "cancel"}[op.Kind]
-	if op.Kind == algorithm.Cancel {
+	kind := [...]string{"take", "take up to", "refund", "reset", "cancel", "renew", "reserve", "commit"}[op.Kind]
+	switch op.Kind {
+	case algorithm.Cancel, algorithm.Renew:
 		return fmt.Sprintf("%s %d of the end %d", kind, op.Cost, op.End)
+	case algorithm.Reserve:
+		return fmt.Sprintf("%s %d as %d for %v", kind, op.Cost, op.ID, time.Duration(op.Life))
+	case algorithm.Commit:
+		return fmt.Sprintf("%s %d as %d", kind, op.Cost, op.ID)
 	}
 	return fmt.Sprintf("%s %d", kind, op.Cost)
 }

@@ -53,18 +53,75 @@ func traceAll(k *check, texts []string, stepsEach int, memory bool) {
 				s = k.trusting()
 				stores[back] = s
 			}
-			if b := k.bind(s, text); b != nil {
-				all = append(all, newTrace(b, i, era, back, memory))
+			bind := k.bind
+			if i/2%2 == 1 {
+				bind = k.bindUnnamed
+			}
+			if b := bind(s, text); b != nil {
+				t := newTrace(i, era, back, b)
+				if memory {
+					t.inMemory()
+				}
+				all = append(all, t)
 			}
 		}
 	}
+	k.runTraces(all)
+}
+
+func (k *check) runTraces(all []*trace) {
 	k.Logf("%d traces of %d steps", len(all), stepsPerTrace)
-	k.each(len(all), func(i int) { all[i].run() })
+	k.each(len(all), func(i int) {
+		for range stepsPerTrace {
+			all[i].step()
+		}
+	})
+}
+
+// changeTraces runs random operations, reservations among them, on keys of names whose limits change.
+func changeTraces(k *check) {
+	n := 300
+	if testing.Short() {
+		n /= 10
+	}
+	var all []*trace
+	stores := map[bool]store.Store{}
+	for i := range n {
+		back := i%3 == 2
+		s := stores[back]
+		if s == nil || !k.shared() {
+			s = k.trusting()
+			stores[back] = s
+		}
+		random := k.random("limits", i)
+		var texts []string
+		for _, n := range random.Perm(len(limits)) {
+			if k.refused(algorithm.MustParseLimit(limits[n])) == "" {
+				texts = append(texts, limits[n])
+			}
+			if len(texts) == 1+i%4 {
+				break
+			}
+		}
+		if len(texts) == 0 {
+			k.Skip("the store refuses all limits")
+		}
+		first := k.bind(s, texts[0])
+		same := []*bound{first}
+		for _, text := range texts[1:] {
+			same = append(same, first.another(s, text))
+		}
+		t := newTrace(i, eras[i/3%len(eras)], back, same...)
+		t.reserves = true
+		all = append(all, t)
+	}
+	k.runTraces(all)
 }
 
 // A trace is a sequence of operations on one key.
 type trace struct {
-	*bound
+	*bound // that of the next step
+	same   []*bound
 	random *rand.Rand
 	key    string
 	back   bool // time may step back
@@ -73,28 +130,28 @@ type trace struct {
 	model  model
 	memory store.Binding // nil once it may differ
 
-	last  algorithm.Verdict
-	ends  []int64 // of what was taken, for Cancel
-	shown []string
+	last     algorithm.Verdict
+	ends     []int64 // of what was taken, for Cancel
+	reserves bool
+	ids      int64 // of reservations, so far
+	life     int64 // of the last of them
+	shown    []string
 }
 
-func newTrace(b *bound, i int, era int64, back, inMemory bool) *trace {
-	t := &trace{bound: b, random: b.random(b.limit, i), key: fmt.Sprint("key ", i), back: back, now: era, model: freshModel()}
+// newTrace makes a trace of the limits of one name, or of one limit.
+func newTrace(i int, era int64, back bool, same ...*bound) *trace {
+	b := same[0]
+	t := &trace{bound: b, same: same, random: b.random(b.limit, i), key: fmt.Sprint("key ", i), back: back, now: era, model: freshModel()}
 	t.now += t.random.Int64N(int64(time.Hour)) / 1000 * 1000
 	t.seen = t.now
-	if !inMemory {
-		return t
-	}
-	var err error
-	if t.memory, err = memory.New(memory.Options{}).Bind(b.spec); err != nil {
-		b.Fatalf("%v in memory: %v", b.limit, err)
-	}
 	return t
 }
 
-func (t *trace) run() {
-	for range stepsPerTrace {
-		t.step()
+// inMemory has the store in memory do the same.
+func (t *trace) inMemory() {
+	var err error
+	if t.memory, err = memory.New(memory.Options{}).Bind(t.spec); err != nil {
+		t.Fatalf("%v in memory: %v", t.limit, err)
 	}
 }
 
@@ -102,24 +159,25 @@ func (t *trace) run() {
 const latest = algorithm.MaxTime - int64(time.Second)
 
 func (t *trace) step() {
+	if t.random.IntN(6) == 0 {
+		t.bound = t.same[t.random.IntN(len(t.same))]
+	}
 	t.now = min(max(t.seen, t.now+t.gap()/1000*1000), latest)
 	op := t.op()
 	got := t.do(t.key, op, t.now)
-	if t.shown = append(t.shown, fmt.Sprintf("at %s %s: %s", showTime(t.now), describe(op), show(got))); len(t.shown) > stepsShown {
+	if t.shown = append(t.shown, fmt.Sprintf("at %s %v: %s: %s", showTime(t.now), t.limit, describe(op), show(got))); len(t.shown) > stepsShown {
 		t.shown = t.shown[1:]
 	}
-	inTicks := op
-	inTicks.End = t.ticks(op.End)
-	next, want, ok := t.model.step(t.program, inTicks, t.ticks(t.now), got)
+	next, want, ok := t.model.step(t.program, t.inTicks(op), t.ticks(t.now), got)
 	if !ok {
 		t.Fatalf("%v, %s: the last of these steps should be %s:\n\t%s", t.limit, t.key, showAll(want), strings.Join(t.shown, "\n\t"))
 	}
 	t.compare(op, got)
-	if now := t.ticks(t.now); t.model.fresh(t.program, now) || next.fresh(t.program, now) {
+	if now := t.ticks(t.now); t.model.fresh(now) || next.fresh(now) {
 		t.seen = max(t.seen, t.now)
 	}
 	t.model, t.last = next, got
-	if op.Kind <= algorithm.TakeUpTo && got.Granted > 0 {
+	if (op.Kind <= algorithm.TakeUpTo || op.Kind == algorithm.Renew) && got.Granted > 0 {
 		t.ends = append(t.ends, t.now+int64(got.Reset))
 	}
 }
@@ -141,7 +199,7 @@ func (t *trace) compare(op algorithm.Op, got algorithm.Verdict) {
 		want.Wait = t.roundUp(want.Wait)
 	}
 	want.Reset = t.roundUp(want.Reset)
-	if op.Kind == algorithm.Cancel && t.model.fresh(t.program, t.ticks(t.now)) {
+	if op.Kind == algorithm.Cancel && t.model.fresh(t.ticks(t.now)) {
 		want.Granted = got.Granted // of a fresh state it says whether the store has forgotten it
 	}
 	if got != want {
@@ -158,7 +216,12 @@ func (k *check) roundUp(d time.Duration) time.Duration {
 
 // op draws an operation.
 func (t *trace) op() algorithm.Op {
+	if t.reserves && t.random.IntN(5) == 0 {
+		return t.reservation()
+	}
 	switch n := t.random.IntN(100); {
+	case n < 15 && t.limit.Algorithm == algorithm.Concurrent:
+		return algorithm.Op{Kind: algorithm.Renew, Cost: t.cost(), End: t.end()}
 	case n < 60:
 		return algorithm.Op{Cost: t.cost()}
 	case n < 72:
@@ -171,6 +234,21 @@ func (t *trace) op() algorithm.Op {
 		return algorithm.Op{}
 	}
 	return algorithm.Op{Kind: algorithm.Reset}
+}
+
+// reservation draws a Reserve, mostly of a new ID, or a Commit, mostly of one that was reserved lately.
+func (t *trace) reservation() algorithm.Op {
+	id := 1 + t.ids - t.random.Int64N(min(4, t.ids+1))
+	if t.random.IntN(2) == 0 {
+		return algorithm.Op{Kind: algorithm.Commit, ID: id, Cost: t.random.Int64N(2) * t.cost()}
+	}
+	if t.random.IntN(6) > 0 {
+		t.ids++
+		id = t.ids
+	}
+	lives := []int64{1000, int64(t.interval()), int64(t.limit.Period) / 2, int64(t.limit.Period), 2 * int64(t.limit.Period)}
+	t.life = max(1000, lives[t.random.IntN(len(lives))]/1000*1000)
+	return algorithm.Op{Kind: algorithm.Reserve, ID: id, Cost: t.cost(), Life: t.life}
 }
 
 func (t *trace) cost() int64 {
@@ -208,6 +286,9 @@ func (t *trace) gap() int64 {
 	gaps := []int64{
 		0, 0, 0, 0, tick, wait + tick - 1, wait - tick, int64(t.last.Reset), int64(t.last.Reset) - tick,
 		interval, interval / 3, t.random.Int64N(period), period - tick, period,
+	}
+	if t.reserves {
+		gaps = append(gaps, t.life, t.life-tick)
 	}
 	if t.random.IntN(25) == 0 {
 		gaps = []int64{10*period + tick, 1000 * period}

@@ -27,7 +27,7 @@ func clientTime(k *check) {
 	for _, b := range k.bindAll(s, slow) {
 		for _, op := range []algorithm.Op{{Cost: 1}, {}, {Kind: algorithm.TakeUpTo, Cost: 1}, {Kind: algorithm.Refund, Cost: 1}, {Kind: algorithm.Reset}} {
 			for _, now := range []int64{start, 0, time.Now().UnixNano()} {
-				if _, err := b.binding.Do(ctx, "key", op, now); !errors.Is(err, store.ErrClientTime) {
+				if _, err := b.ask(ctx, "key", op, now); !errors.Is(err, store.ErrClientTime) {
 					k.Fatalf("%v: %s at the caller's time: error %v, want store.ErrClientTime", b.limit, describe(op), err)
 				}
 			}
@@ -36,7 +36,7 @@ func clientTime(k *check) {
 			k.Fatalf("%v: requests at the caller's time were charged: %s", b.limit, show(v))
 		}
 		if batcher, ok := b.binding.(store.Batcher); ok {
-			if _, err := batcher.TakeMany(ctx, []store.KeyCost{{Key: "key", Cost: 1}}, start, nil); !errors.Is(err, store.ErrClientTime) {
+			if _, err := batcher.TakeMany(ctx, []store.KeyCost{{Key: b.tag + "key", Cost: 1}}, start, nil); !errors.Is(err, store.ErrClientTime) {
 				k.Fatalf("%v: a batch at the caller's time: error %v, want store.ErrClientTime", b.limit, err)
 			}
 		}
@@ -76,7 +76,7 @@ func ownClock(k *check) {
 		told++
 		last := int64(0)
 		for range 5 {
-			_, at, err := stamper.DoStamped(k.Context(), "stamped", algorithm.Op{Cost: 1}, store.OwnClock)
+			_, at, err := stamper.DoStamped(k.Context(), b.tag+"stamped", algorithm.Op{Cost: 1}, store.OwnClock)
 			if off := time.Duration(time.Now().UnixNano() - at); err != nil || off.Abs() > far || at < last {
 				k.Fatalf("%v: an operation took effect at %d, which is %v ago; the one before at %d; error %v", b.limit, at, off, last, err)
 			}
@@ -97,7 +97,7 @@ func cancelledContext(k *check) {
 		b := all[i]
 		used := int64(0)
 		for n := range 5 {
-			v, err := b.binding.Do(ctx, "key", algorithm.Op{Cost: 1}, start)
+			v, err := b.ask(ctx, "key", algorithm.Op{Cost: 1}, start)
 			if err == nil {
 				used += max(0, v.Granted)
 			} else if !errors.Is(err, context.Canceled) {

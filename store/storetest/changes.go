@@ -1,0 +1,125 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+)
+
+// limitsChange is pitfall S18 for any two algorithms: what was used under one limit is used under the next, in units, at most its
+// capacity, and a look or a denial under another limit costs nothing.
+func limitsChange(k *check) {
+	s := k.trusting()
+	first := k.bindNamed(s, pairs)
+	k.each(len(first), func(i int) {
+		for j, other := range first {
+			if i == j {
+				continue
+			}
+			b := first[i]
+			key := fmt.Sprint("key ", j)
+			b.change(b.another(s, other.limit.String()), key)
+			b.toAndFro(b.another(s, other.limit.String()), key+" to and fro")
+		}
+	})
+}
+
+// change takes under one limit and the other in turn.
+func (b *bound) change(other *bound, key string) {
+	s := b.script(key)
+	period := min(b.limit.Period, other.limit.Period)
+	used := b.limit.Capacity() - b.limit.Capacity()/3
+	s.follow(take(used, 0))
+	s.bound = other
+	v := s.follow(peek(0))
+	left := max(0, other.limit.Capacity()-used)
+	s.demand(v.Remaining == left, fmt.Sprintf("%d of the new limit's are used", used))
+	s.follow(take(never, 0)) // which writes what the limit is
+	v = s.follow(take(1, 0))
+	s.demand(v.Granted == -1 == (left == 0), fmt.Sprintf("%d were left to take 1 from", left))
+	s.follow(take(1, period/3), peek(period/2), refund(1, period/2), takeUpTo(2, period))
+	s.bound = b
+	s.follow(peek(period), take(1, period), takeUpTo(never, period), take(1, period+s.interval()), peek(3*period))
+	s.bound = other
+	s.follow(step{op: algorithm.Op{Kind: algorithm.Reset}, after: 3 * period}, take(1, 3*period))
+}
+
+// toAndFro changes the limit with every request: at one instant no more passes than the larger capacity.
+func (b *bound) toAndFro(other *bound, key string) {
+	s := b.script(key)
+	total := int64(0)
+	most := max(b.limit.Capacity(), other.limit.Capacity())
+	for i := range 2*most + 6 {
+		if s.bound = b; i%2 == 1 {
+			s.bound = other
+		}
+		total += max(0, s.follow(take(1, 0)).Granted)
+	}
+	s.demand(total == most, fmt.Sprintf("%d units were granted at one instant, under limits of %d and %d", total, b.limit.Capacity(), other.limit.Capacity()))
+}
+
+// changeRaces is pitfall S18 while the change spreads: callers have one limit or the other, from several stores and processes.
+func changeRaces(k *check) {
+	for _, o := range []Options{{}, {TrustClientTime: true}} {
+		stores := k.rivals(o)
+		for i, text := range slow {
+			limits := []algorithm.Limit{algorithm.MustParseLimit(text), algorithm.MustParseLimit(slower[i%len(slower)])}
+			if k.refused(limits[0]) != "" || k.refused(limits[1]) != "" || limits[0].Strict {
+				continue
+			}
+			k.raceUnder(o, stores, limits)
+		}
+	}
+}
+
+// slower are limits of smaller capacities.
+var slower = []string{"15/720h", "fixed-window 10/720h", "sliding-log 12/720h", "concurrent 9 lease=720h", "exponential 14/720h"}
+
+// raceUnder has stores, and processes if there are, race for a key of two limits. In the end the larger is used up.
+func (k *check) raceUnder(o Options, stores []store.Store, limits []algorithm.Limit) {
+	k.Helper()
+	name := k.name()
+	r := k.raceFor(o, store.Spec{Limit: limits[0], Name: name}, store.Spec{Limit: limits[1], Name: name})
+	r.Requests = requests / len(stores)
+	var got outcome
+	if k.shared() && !testing.Short() {
+		r.Requests = requests / processes
+		var err error
+		if got, err = k.crew.race(r); err != nil {
+			k.Fatalf("%v", err)
+		}
+	} else {
+		got = r.runOn(stores)
+	}
+	larger := limits[0]
+	if limits[1].Capacity() > larger.Capacity() {
+		larger = limits[1]
+	}
+	b := k.bindSpec(stores[0], store.Spec{Limit: larger, Name: name})
+	rest := max(0, b.do(r.Key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: never}, r.Now).Granted)
+	if got.Error != "" || got.Granted+rest != larger.Capacity() {
+		k.Fatalf("%v and %v, one name, trusting their time: %v: %d were admitted in a race, and then %d more; want %d in all; errors: %.500s",
+			limits[0], limits[1], o.TrustClientTime, got.Granted, rest, larger.Capacity(), got.Error)
+	}
+}
+
+// changesOutlive holds a store to what a limit that was lowered leaves behind: it is remembered for as long as it would have counted.
+func changesOutlive(k *check) {
+	s := k.asking()
+	high := k.bind(s, "sliding-log 20/4s")
+	if high == nil {
+		k.Skip("the store refuses sliding-log 20/4s")
+	}
+	low := high.another(s, "fixed-window 2/200ms")
+	high.take("key", 20, store.OwnClock)
+	low.take("key", 1, store.OwnClock)
+	began := time.Now()
+	high.eventually("the lower limit is fresh", func() bool { return low.peek("key", store.OwnClock).Reset == 0 })
+	v := high.peek("key", store.OwnClock)
+	if took := time.Since(began); took < 2*time.Second && v.Remaining > 2 { // else the machine is too busy to tell
+		k.Fatalf("%v, lowered to %v for %v: %s; what was used has been forgotten", high.limit, low.limit, took, show(v))
+	}
+}
