@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -11,14 +12,14 @@ import (
 )
 
 // Decide implements [swap.Decider]: a Take where a statement knows the algorithm, and a Reset. A peek is a load, so it is left to that.
-func (e *engine) Decide(ctx context.Context, name, _ string, p *algorithm.Program, op algorithm.Op, now int64) (v algorithm.Verdict, at int64, done bool, err error) {
+func (e *engine) Decide(ctx context.Context, name, head string, p *algorithm.Program, op algorithm.Op, now int64) (v algorithm.Verdict, at int64, done bool, err error) {
 	switch op.Kind {
 	case algorithm.Reset:
 		v, at, err = e.forget(ctx, name, p, op, now)
 		done = true
 	case algorithm.Take:
 		if op.Cost > 0 && op.Cost <= p.Limit().Capacity() {
-			v, at, done, err = e.take(ctx, name, p, op, now)
+			v, at, done, err = e.take(ctx, name, head, p, op, now)
 		}
 	}
 	if isLost(err) {
@@ -33,17 +34,18 @@ func (e *engine) forget(ctx context.Context, name string, p *algorithm.Program, 
 	return r.Verdict(), at, err
 }
 
-func (e *engine) take(ctx context.Context, name string, p *algorithm.Program, op algorithm.Op, now int64) (v algorithm.Verdict, at int64, done bool, err error) {
-	t, ok := takeOf(p, op.Cost)
+func (e *engine) take(ctx context.Context, name, head string, p *algorithm.Program, op algorithm.Op, now int64) (v algorithm.Verdict, at int64, done bool, err error) {
+	t, ok := takeOf(p, op.Cost, about(now))
 	if !ok {
 		return v, 0, false, nil
 	}
 	var after, found []int64
-	args := append([]any{name, given(now)}, t.args...)
+	var other bool // than the head that is ours
+	args := append([]any{name, given(now), head}, t.args...)
 	err = e.try(ctx, func(conn *pgxpool.Conn) error {
-		return conn.QueryRow(ctx, e.takes[t.steps], args...).Scan(&at, &after, &found)
+		return conn.QueryRow(ctx, e.takes[t.steps], args...).Scan(&at, &after, &found, &other)
 	})
-	if err != nil {
+	if err != nil || other {
 		return v, 0, false, err
 	}
 	if len(after) > 0 {
@@ -61,6 +63,14 @@ func (e *engine) take(ctx context.Context, name string, p *algorithm.Program, op
 	}
 	_, r := p.Apply(found, op, at)
 	return r.Verdict(), at, !r.Allowed, nil
+}
+
+// about is an operation's time, or what the server's clock will say if this process's agrees with it.
+func about(now int64) int64 {
+	if now == store.OwnClock {
+		return time.Now().UnixMicro()
+	}
+	return now
 }
 
 // given is an operation's time for a statement, in which NULL is the server's.

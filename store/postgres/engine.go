@@ -37,12 +37,13 @@ func newEngine(pool *pgxpool.Pool, t table, o Options) *engine {
 	e := &engine{
 		pool: pool, table: t, unlogged: o.Unlogged, makes: !o.NoMigrate, heals: !o.TrustClientTime,
 		load: t.in(on("words", load)),
-		insert: t.in(`INSERT INTO TABLE AS kept (name, words, expires) VALUES ($1, $2, ` + expires("$3") + `)
-			ON CONFLICT (name) DO UPDATE SET words = excluded.words, expires = excluded.expires WHERE kept.words = '{}'`),
-		update:    t.in(`UPDATE TABLE SET words = $2, expires = ` + expires("$3") + ` WHERE name = $1 AND words = $4`),
-		mend:      t.in(`UPDATE TABLE SET words = $2, expires = ` + expires("$3") + ` WHERE name = $1 AND words::text = $4`),
+		insert: t.in(`INSERT INTO TABLE AS kept (name, head, words, expires) VALUES ($1, $2, $3, ` + expires("$4") + `)
+			ON CONFLICT (name) DO UPDATE SET head = excluded.head, words = excluded.words, expires = excluded.expires
+			WHERE kept.head = '' AND kept.words = '{}'`),
+		update:    t.in(`UPDATE TABLE SET head = $2, words = $3, expires = ` + expires("$4") + ` WHERE name = $1 AND head = $5 AND words = $6`),
+		mend:      t.in(`UPDATE TABLE SET head = $2, words = $3, expires = ` + expires("$4") + ` WHERE name = $1 AND words::text = $5`),
 		discard:   t.in(`DELETE FROM TABLE WHERE name = $1 AND words::text = $2`),
-		remove:    t.in(`DELETE FROM TABLE WHERE name = $1 AND words = $2`),
+		remove:    t.in(`DELETE FROM TABLE WHERE name = $1 AND head = $2 AND words = $3`),
 		reset:     t.in(`WITH gone AS (DELETE FROM TABLE WHERE name = $1) SELECT coalesce($2::bigint, ` + serverTime + `)`),
 		takes:     map[*steps]string{},
 		migrating: make(chan struct{}, 1),
@@ -51,7 +52,7 @@ func newEngine(pool *pgxpool.Pool, t table, o Options) *engine {
 	if o.TrustClientTime {
 		grace = "1 day"
 	}
-	for _, s := range []*steps{&linearTicks, &linearParts, &fixedWindow, &quotaReset, &refillBucket, &slidingWindow} {
+	for _, s := range []*steps{&linearTicks, &linearParts, &fixedWindow, &quotaReset, &refillBucket, &slidingWindow, &calendar} {
 		e.takes[s] = s.sql(t, e.heals, grace)
 	}
 	return e
@@ -62,15 +63,16 @@ func expires(life string) string {
 	return `clock_timestamp() + ` + life + `::bigint * interval '1 microsecond'`
 }
 
-// load is the time, the words, and, if they are no list, how they read.
-const load = `SELECT ` + serverTime + `, CASE WHEN ` + plain + ` THEN words END, CASE WHEN ` + plain + ` THEN NULL ELSE words::text END
+// load is the time, the head, the words, and, if they are no list, how they read.
+const load = `SELECT ` + serverTime + `, CASE WHEN ` + plain + ` THEN coalesce(head, '') ELSE '' END, CASE WHEN ` + plain + ` THEN words END,
+	CASE WHEN ` + plain + ` THEN NULL ELSE words::text END
 	FROM (VALUES (1)) AS always LEFT JOIN TABLE ON name = $1`
 
 // Load implements [swap.Engine]. The clock is read after the state was: whatever is in the state was written before.
 func (e *engine) Load(ctx context.Context, name string) (cell swap.Cell, err error) {
 	var odd *string
 	err = e.try(ctx, func(conn *pgxpool.Conn) error {
-		return conn.QueryRow(ctx, e.load, name).Scan(&cell.Now, &cell.State, &odd)
+		return conn.QueryRow(ctx, e.load, name).Scan(&cell.Now, &cell.Head, &cell.State, &odd)
 	})
 	if odd != nil {
 		cell.Token = *odd
@@ -79,9 +81,9 @@ func (e *engine) Load(ctx context.Context, name string) (cell swap.Cell, err err
 	return cell, err
 }
 
-// Swap implements [swap.Engine]. It compares values: a state of the same words is the same state, whatever was between.
+// Swap implements [swap.Engine]. It compares values: a record of the same head and words is the same, whatever was between.
 func (e *engine) Swap(ctx context.Context, name string, old swap.Cell, next swap.Record, life time.Duration) (swapped bool, err error) {
-	statement, args := e.swap(name, old, next.State, life)
+	statement, args := e.swap(name, old, next, life)
 	err = e.try(ctx, func(conn *pgxpool.Conn) error {
 		tag, err := conn.Exec(ctx, statement, args...)
 		swapped = tag.RowsAffected() > 0
@@ -93,21 +95,29 @@ func (e *engine) Swap(ctx context.Context, name string, old swap.Cell, next swap
 	return swapped, undone(err)
 }
 
-// swap returns the statement of a swap. An empty state may also be a row without words.
-func (e *engine) swap(name string, old swap.Cell, state []int64, life time.Duration) (statement string, args []any) {
+// swap returns the statement of a swap. An empty record may also be a row without a head and words.
+func (e *engine) swap(name string, old swap.Cell, next swap.Record, life time.Duration) (statement string, args []any) {
 	us := microseconds(life)
 	odd, isOdd := old.Token.(string)
 	switch {
-	case isOdd && len(state) == 0:
+	case isOdd && next.Empty():
 		return e.discard, []any{name, odd}
 	case isOdd:
-		return e.mend, []any{name, state, us, odd}
-	case len(state) == 0:
-		return e.remove, []any{name, old.State}
-	case len(old.State) == 0:
-		return e.insert, []any{name, state, us}
+		return e.mend, []any{name, next.Head, words(next), us, odd}
+	case next.Empty():
+		return e.remove, []any{name, old.Head, words(old.Record)}
+	case old.Empty():
+		return e.insert, []any{name, next.Head, words(next), us}
 	}
-	return e.update, []any{name, state, us, old.State}
+	return e.update, []any{name, next.Head, words(next), us, old.Head, words(old.Record)}
+}
+
+// words are a record's for a statement, in which nil would be NULL.
+func words(r swap.Record) []int64 {
+	if r.State == nil {
+		return []int64{}
+	}
+	return r.State
 }
 
 // microseconds rounds up.

@@ -17,6 +17,7 @@ import (
 const (
 	undefinedTable       = "42P01"
 	undefinedColumn      = "42703"
+	lockNotAvailable     = "55P03"
 	insufficientRight    = "42501"
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
@@ -40,13 +41,13 @@ func isLost(err error) bool {
 }
 
 // try runs a statement. It does so twice if the connection had ended before the statement went out, or
-// the table had to be made first.
+// the table, or a column of it, had to be made first.
 func (e *engine) try(ctx context.Context, statement func(*pgxpool.Conn) error) error {
 	err := e.send(ctx, statement)
 	switch {
 	case err == nil:
 		return nil
-	case condition(err) == undefinedTable:
+	case condition(err) == undefinedTable || condition(err) == undefinedColumn:
 		if err = e.ensure(ctx); err == nil {
 			err = e.send(ctx, statement)
 		} else {
@@ -111,7 +112,7 @@ func (e *engine) explain(err error) error {
 		return err
 	case condition(err) == undefinedTable:
 		return e.hint(err, "let its owner run once")
-	case condition(err) == insufficientRight:
+	case condition(err) == insufficientRight || errors.Is(err, errOutdated):
 		return e.hint(err, "let an owner run once")
 	case condition(err) == undefinedColumn:
 		return fmt.Errorf("postgres: table %s is not one of weir's; accepted: one that was made by %q: %w", e.table, e.table.migration(e.unlogged), err)

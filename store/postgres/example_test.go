@@ -53,8 +53,10 @@ func ExampleMigration() {
 	// CREATE TABLE IF NOT EXISTS "limits"."states" (
 	//     name    text COLLATE "C" PRIMARY KEY,
 	//     words   bigint[] NOT NULL,
-	//     expires timestamptz NOT NULL
+	//     expires timestamptz NOT NULL,
+	//     head    text COLLATE "C" NOT NULL DEFAULT ''
 	// ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
+	// ALTER TABLE "limits"."states" ADD COLUMN IF NOT EXISTS head text COLLATE "C" NOT NULL DEFAULT '';
 	// <nil>
 }
 

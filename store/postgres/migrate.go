@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -9,8 +10,23 @@ import (
 // migrationLock is an advisory lock: CREATE TABLE IF NOT EXISTS fails when two do it at one time.
 const migrationLock = 0x77656972 // "weir"
 
-// ensure makes the table if it is not there, unless that is not wanted. Of several that do it at a time, in this process and in others,
-// all find it there in the end.
+// lockTimeout bounds the wait for a table that others use, in ms: while an ALTER TABLE waits for one transaction, all others wait for it.
+const lockTimeout = "500"
+
+// What is there under the table's name.
+type found int
+
+const (
+	nothing  found = iota
+	outdated       // a table of an older weir, which had no heads
+	current        // a table of this weir's, or what is none of ours
+)
+
+// errOutdated is the error where a table is not to be changed.
+var errOutdated = errors.New("it is an older weir's, and has no column head")
+
+// ensure makes the table if it is not there, and the column that an older one lacks, unless that is not wanted. Of several that do it
+// at a time, in this process and in others, all find it there in the end.
 func (e *engine) ensure(ctx context.Context) error {
 	select {
 	case e.migrating <- struct{}{}:
@@ -18,23 +34,45 @@ func (e *engine) ensure(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	there, err := e.exists(ctx)
-	if err != nil || there || !e.makes {
+	there, err := e.find(ctx)
+	switch {
+	case err != nil || there == current:
 		return err
+	case !e.makes && there == outdated:
+		return errOutdated
+	case !e.makes:
+		return nil
 	}
-	return pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
+	err = pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, migrationLock); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = `+lockTimeout); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, e.table.migration(e.unlogged))
 		return err
 	})
+	if condition(err) == lockNotAvailable {
+		return e.hint(err, "a transaction has used it for longer than "+lockTimeout+" ms; try again when that has ended, or let an owner run once")
+	}
+	return err
 }
 
-// exists asks first, because CREATE TABLE IF NOT EXISTS needs the right to create also where there is nothing to create.
-func (e *engine) exists(ctx context.Context) (there bool, err error) {
-	err = e.pool.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, string(e.table)).Scan(&there)
-	return there, err
+// find asks first, because CREATE TABLE IF NOT EXISTS needs the right to create also where there is nothing to create, and ALTER TABLE
+// makes others wait.
+func (e *engine) find(ctx context.Context) (there found, err error) {
+	var exists, old bool
+	err = e.pool.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL, count(*) = 3 AND NOT coalesce(bool_or(attname = 'head'), false)
+		FROM pg_attribute WHERE attrelid = to_regclass($1) AND NOT attisdropped AND attname IN ('name', 'words', 'expires', 'head')`,
+		string(e.table)).Scan(&exists, &old)
+	switch {
+	case !exists:
+		return nothing, err
+	case old:
+		return outdated, err
+	}
+	return current, err
 }
 
 // check makes the table if it has to, and reports what is wrong with it, or with the rights on it.
@@ -47,8 +85,8 @@ func (e *engine) check(ctx context.Context) error {
 	}
 	// What changes no row needs the rights all the same.
 	for _, statement := range []string{
-		`INSERT INTO TABLE (name, words, expires) SELECT '', '{}', now() WHERE false`,
-		`UPDATE TABLE SET words = '{}', expires = now() WHERE false`,
+		`INSERT INTO TABLE (name, head, words, expires) SELECT '', '', '{}', now() WHERE false`,
+		`UPDATE TABLE SET head = '', words = '{}', expires = now() WHERE false`,
 		`DELETE FROM TABLE WHERE false`,
 	} {
 		if _, err := e.pool.Exec(ctx, e.table.in(statement)); err != nil {

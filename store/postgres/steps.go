@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -10,8 +11,9 @@ import (
 // steps are an algorithm's transition in SQL, which the statement of a Take is made of. They speak of a row of what is given: now (µs), and what
 // the algorithm needs. WORDS is the state found.
 type steps struct {
-	given string // columns of what is given, from the parameters from $3 on
+	given string // columns of what is given, from the parameters from $4 on
 	also  string // columns that are worked out from those
+	able  string // whether the step can be taken at this time, whatever the state; "" where it always can
 	// sound is whether each word is in the range that the algorithm keeps it in. It is NULL where there is no such word, or it is NULL.
 	sound string
 	words int    // of a state
@@ -41,7 +43,7 @@ func on(words, expression string) string { return strings.ReplaceAll(expression,
 
 // The theoretical arrival time in whole ticks.
 var linearTicks = steps{
-	given: `$3::bigint AS charge, $4::bigint AS most`,
+	given: `$4::bigint AS charge, $5::bigint AS most`,
 	words: 1,
 	sound: inTime,
 	fresh: `ARRAY[now + charge]`,
@@ -52,7 +54,7 @@ var linearTicks = steps{
 
 // The same and a remainder in 1/unit ticks. Remainders are compared before they are added: they have up to 63 bits.
 var linearParts = steps{
-	given: `$3::bigint AS charge, $4::bigint AS charge_part, $5::bigint AS most, $6::bigint AS most_part, $7::bigint AS unit`,
+	given: `$4::bigint AS charge, $5::bigint AS charge_part, $6::bigint AS most, $7::bigint AS most_part, $8::bigint AS unit`,
 	words: 2,
 	sound: inTime + ` AND WORDS[2] >= 0 AND WORDS[2] < unit`,
 	fresh: `ARRAY[now + charge, charge_part]`,
@@ -68,7 +70,7 @@ const index = `now / width - (now % width < 0)::int AS index`
 
 // The window's index, the units used in it.
 var fixedWindow = steps{
-	given: `$3::bigint AS cost, $4::bigint AS most, $5::bigint AS width`,
+	given: `$4::bigint AS cost, $5::bigint AS most, $6::bigint AS width`,
 	also:  index,
 	words: 2,
 	sound: inWindows + ` AND WORDS[2] BETWEEN 0 AND most`,
@@ -81,7 +83,7 @@ var fixedWindow = steps{
 
 // The window's start, the units used in it.
 var quotaReset = steps{
-	given: `$3::bigint AS cost, $4::bigint AS most, $5::bigint AS width`,
+	given: `$4::bigint AS cost, $5::bigint AS most, $6::bigint AS width`,
 	words: 2,
 	sound: inTime + ` AND WORDS[2] BETWEEN 0 AND most`,
 	fresh: `ARRAY[now, cost]`,
@@ -100,7 +102,7 @@ const (
 // The last refill that was counted, the tokens missing after it. CASE keeps the product from being worked out where it
 // could overflow.
 var refillBucket = steps{
-	given: `$3::bigint AS cost, $4::bigint AS amount, $5::bigint AS width, $6::bigint AS burst`,
+	given: `$4::bigint AS cost, $5::bigint AS amount, $6::bigint AS width, $7::bigint AS burst`,
 	words: 2,
 	sound: inTime + ` AND WORDS[2] BETWEEN 0 AND burst`,
 	fresh: `ARRAY[now, cost]`,
@@ -113,7 +115,7 @@ var refillBucket = steps{
 
 // The current window's index, the previous window's units, the current one's. The products have more than 64 bits.
 var slidingWindow = steps{
-	given: `$3::bigint AS cost, $4::bigint AS most, $5::bigint AS width`,
+	given: `$4::bigint AS cost, $5::bigint AS most, $6::bigint AS width`,
 	also:  index,
 	words: 3,
 	sound: inWindows + ` AND WORDS[2] BETWEEN 0 AND most AND WORDS[3] BETWEEN 0 AND most`,
@@ -128,29 +130,47 @@ var slidingWindow = steps{
 	ahead: `WORDS[1] > index + 1`,
 }
 
+// The edges of three windows are given: of the one that is now for who asks, of the one before and of the one after. What is done at another time,
+// or was done in a window that is later than now, is left to who loads it.
+//
+// The current window's first instant, the units used in it.
+var calendar = steps{
+	given: `$4::bigint AS cost, $5::bigint AS most, $6::bigint[] AS edges`,
+	also: `CASE WHEN now < edges[1] THEN NULL WHEN now < edges[2] THEN edges[1] WHEN now < edges[3] THEN edges[2] WHEN now < edges[4] THEN edges[3] END AS first,
+		CASE WHEN now < edges[1] THEN NULL WHEN now < edges[2] THEN edges[2] WHEN now < edges[3] THEN edges[3] WHEN now < edges[4] THEN edges[4] END AS after`,
+	able:  `first IS NOT NULL`,
+	words: 2,
+	sound: inTime + ` AND WORDS[2] BETWEEN 0 AND most`,
+	fresh: `ARRAY[first, cost]`,
+	room:  `WORDS[1] < first OR WORDS[1] < after AND WORDS[2] <= most - cost`,
+	next:  `CASE WHEN WORDS[1] < first THEN ARRAY[first, cost] ELSE ARRAY[first, WORDS[2] + cost] END`,
+	life:  `after - now`,
+}
+
 // serverTime is now in µs. It is exact: a timestamp has no smaller parts, and fewer than 53 bits of them.
 const serverTime = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
-// statement is a Take of $1 at $2, or now. The time is read once. If the state that the statement sees has no room it does no more than
+// statement is a Take of $1 at $2, or now, from a record with the head $3. The time is read once. If the state that the statement sees has no room it does no more than
 // read. Else it inserts, or locks the row and looks again at what is in it then. The answer is the time, the new state if
-// something was taken, and the state that it saw first. What is no state of the algorithm has no room, and is left to who loads it.
+// something was taken, the state that it saw first, and whether that has another head. That, and what is no state of the algorithm, has no room,
+// and is left to who loads it.
 const statement = `
 WITH clock AS MATERIALIZED (
 	SELECT coalesce($2::bigint, ` + serverTime + `) AS now, GIVEN
 ), given AS MATERIALIZED (
 	SELECT ALSO FROM clock
 ), found AS MATERIALIZED (
-	SELECT words FROM TABLE WHERE name = $1
+	SELECT words, head = $3::text AS ours FROM TABLE WHERE name = $1
 ), taken AS (
-	INSERT INTO TABLE AS kept (name, words, expires)
-	SELECT $1, new, EXPIRES FROM given, LATERAL (SELECT FRESH AS new) AS step
-	WHERE coalesce((SELECT ROOM(found.words) FROM found), true)
+	INSERT INTO TABLE AS kept (name, head, words, expires)
+	SELECT $1, $3::text, new, EXPIRES FROM given, LATERAL (SELECT FRESH AS new) AS step
+	WHERE MAY AND coalesce((SELECT ours AND ROOM(found.words) FROM found), true)
 	ON CONFLICT (name) DO UPDATE
 	SET (words, expires) = (SELECT new, EXPIRES FROM given, LATERAL (SELECT NEXT(kept.words) AS new) AS step)
-	WHERE (SELECT ROOM(kept.words) FROM given)
+	WHERE kept.head = $3::text AND (SELECT MAY AND ROOM(kept.words) FROM given)
 	RETURNING words
 )
-SELECT now, (SELECT words FROM taken), (SELECT words FROM found WHERE PLAIN) FROM given`
+SELECT now, (SELECT words FROM taken), (SELECT words FROM found WHERE PLAIN), coalesce((SELECT NOT ours FROM found), false) FROM given`
 
 // sql returns the statement for a table. With heals, a state that is too far ahead has no room. grace is an interval for
 // which states are kept longer than they matter.
@@ -164,8 +184,9 @@ func (s *steps) sql(t table, heals bool, grace string) string {
 	if s.also != "" {
 		also += ", " + s.also
 	}
+	able := cmp.Or(s.able, "true")
 	return strings.NewReplacer(
-		"GIVEN", s.given, "ALSO", also, "TABLE", string(t), "FRESH", s.fresh,
+		"GIVEN", s.given, "MAY", able, "ALSO", also, "TABLE", string(t), "FRESH", s.fresh,
 		"ROOM(found.words)", on("found.words", room), "ROOM(kept.words)", on("kept.words", room),
 		"NEXT(kept.words)", on("kept.words", s.next), "PLAIN", on("words", plain),
 		"EXPIRES", "clock_timestamp() + ("+s.life+") * interval '1 microsecond' + interval '"+grace+"'",

@@ -23,8 +23,9 @@ func parseTable(name string) (table, error) {
 // Migration returns the statements that make the table, for who has the right to. They may be run again. An error is that of a table
 // whose name is not accepted.
 //
-// The key is compared byte by byte. Neither words nor expires have an index, and pages have room to spare: an update then stays
-// in its page, and touches no index (a heap-only tuple).
+// The key is compared byte by byte. No other column has an index, and pages have room to spare: an update then stays
+// in its page, and touches no index (a heap-only tuple). The last statement is for a table of an older weir: it adds a column without
+// writing the rows anew.
 func Migration(o Options) (string, error) {
 	t, err := o.withDefaults().check()
 	if err != nil {
@@ -41,8 +42,10 @@ func (t table) migration(unlogged bool) string {
 	return fmt.Sprintf(`CREATE %s IF NOT EXISTS %s (
     name    text COLLATE "C" PRIMARY KEY,
     words   bigint[] NOT NULL,
-    expires timestamptz NOT NULL
+    expires timestamptz NOT NULL,
+    head    text COLLATE "C" NOT NULL DEFAULT ''
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
+ALTER TABLE %[2]s ADD COLUMN IF NOT EXISTS head text COLLATE "C" NOT NULL DEFAULT '';
 `, kind, t)
 }
 

@@ -9,14 +9,14 @@ import (
 // A take is a Take that one statement can carry out.
 type take struct {
 	steps *steps
-	args  []any // of the statement, from $3 on
+	args  []any // of the statement, from $4 on
 	// before returns a state from which the cost leads to the one given, at the time at which it did: the state that the
 	// statement found, or one that was worth the same then. So Program explains what the engine has decided.
 	before func(after []int64) []int64
 }
 
-// takeOf returns the take of a cost above 0 and at most the capacity. ok is false for algorithms that no statement knows.
-func takeOf(p *algorithm.Program, cost int64) (t take, ok bool) {
+// takeOf returns the take of a cost above 0 and at most the capacity, at about now. ok is false for algorithms that no statement knows.
+func takeOf(p *algorithm.Program, cost, now int64) (t take, ok bool) {
 	if i, ok := intervalOf(p); ok {
 		return linearTake(i, p.Limit().Capacity(), cost), true
 	}
@@ -31,6 +31,8 @@ func takeOf(p *algorithm.Program, cost int64) (t take, ok bool) {
 		return take{&refillBucket, []any{cost, l.Count, width, l.Burst}, without(1, cost)}, true
 	case algorithm.SlidingWindow:
 		return take{&slidingWindow, []any{cost, l.Count, width}, without(2, cost)}, true
+	case algorithm.Calendar:
+		return take{&calendar, []any{cost, l.Count, p.Windows(now)}, without(1, cost)}, true
 	}
 	return take{}, false
 }
