@@ -5,293 +5,215 @@ import (
 	"time"
 )
 
-// Bounds on what an account keeps besides the state.
-const (
-	// MaxHolds is how many reservations of one key can wait to be settled.
-	MaxHolds = 1024
-	// maxOwed is how many capacities a key can owe. What is beyond that is forgiven.
-	maxOwed = 1024
-)
-
-// An Account is what is kept of a key under a name: the state, and whose it is. When the limit of a name changes, the
-// account is the next limit's with its first operation that is no peek: what was used stays used, in units, at most the new capacity. The
-// units that are more than that are remembered for as long as they would have counted, and come back into the account when the
-// limit is raised meanwhile: a limit that goes down and up again gives nothing away.
+// An Account is what is kept of a key under a name: the state, and whose it is. The limit of a name may change. What was used stays used
+// then: the first operation of another limit that is no peek makes a state for it in which as many units are used as in the
+// state before, at most the limit's capacity.
 //
-// The zero value is that of a key never seen.
+// The states of limits that were in force lately stay in the account, as its formers, and are charged with everything that is admitted. So a limit that comes
+// back finds what it would have found if it had been in force all along: raising and lowering gives nothing away, and where
+// several versions of a limit are used side by side, as while a change spreads, each of them is kept.
+//
+// The zero value is the account of a key never seen.
 type Account struct {
 	Program *Program // whose state it is; nil of a key never seen
 	State   []int64
 	Extra   *Extra // nil of nearly all
 }
 
-// An Extra is what does not fit into a state. It is not changed once it is part of an account.
+// An Extra is what an account has besides its state. It is not changed once it is part of an account.
 type Extra struct {
-	Over, Until int64 // units that were more than the capacity when the limit was lowered; forgotten at Until
-	Owed, Since int64 // units of a Commit for which there was no room; what could be paid until Since has been
-	Holds       []Hold
+	Formers     []Former // latest first
+	Holds       []Hold   // in the order in which they expire
+	Owed, Since int64    // units of a Commit for which there was no room, and when the state was last looked at for room
 }
 
-// A Hold is a reservation that can be settled.
-type Hold struct {
-	ID      int64
-	Units   int64
-	At, End int64 // of the Take, and when the key would have been fresh after it
-	Left    int64 // what remained after it
-	Expires int64 // when nobody can settle it any more, and it is given back
-}
-
-// Apply carries out an operation of p on the account at now, and returns what it is then. It may change the state in place, not the Extra.
-// Heal comes before, where there is something to heal.
+// Apply carries out an operation of p on the account at now, and returns what the account is then. It may change the state in place. The account's
+// program and p must be of the same ticks.
 func (a Account) Apply(p *Program, op Op, now int64) (Account, Result) {
-	if op.Kind == Reset {
-		state, r := p.Apply(a.State[:0], op, now)
-		return Account{State: state}, r
-	}
-	if (a.Program == nil || a.Program == p || a.Program.limit == p.limit) && a.Extra == nil && op.Kind != Reserve && op.Kind != Commit {
+	switch {
+	case op.Kind == Reset:
 		state, r := p.Apply(a.State, op, now)
-		return of(p, state, nil), r
-	}
-	if op.Kind <= TakeUpTo && op.Cost == 0 { // a peek changes nothing
+		return Account{State: state}, r
+	case a.Plain(p) && op.Kind != Reserve && op.Kind != Commit:
+		state, r := p.Apply(a.State, op, now)
+		return of(p, state, Extra{}), r
+	case op.Cost == 0 && op.Kind != Reserve && op.Kind != Commit: // a peek changes nothing
 		view := a
 		view.State = slices.Clone(a.State)
-		_, r := view.settled(p, now).apply(op, now)
-		return a, r
+		return a, view.open(p, now).do(op, now)
 	}
-	return a.settled(p, now).apply(op, now)
+	o := a.open(p, now)
+	r := o.do(op, now)
+	return of(p, o.state, o.Extra), r
 }
 
-// of returns an account, which of a fresh key is the zero value.
-func of(p *Program, state []int64, x *Extra) Account {
-	if len(state) == 0 && x == nil {
+// of returns an account, which is the zero value if it says nothing.
+func of(p *Program, state []int64, x Extra) Account {
+	switch {
+	case len(x.Formers) > 0 || len(x.Holds) > 0 || x.Owed > 0:
+		return Account{p, state, &x}
+	case len(state) == 0:
 		return Account{State: state}
 	}
-	return Account{Program: p, State: state, Extra: x}
+	return Account{Program: p, State: state}
 }
 
 // Plain reports whether the account is nothing but a state of p, or of a key never seen.
 func (a Account) Plain(p *Program) bool {
-	return a.Extra == nil && (a.Program == nil || a.Program == p || a.Program.limit == p.limit)
+	return a.Extra == nil && (a.Program == nil || a.Program.is(p))
 }
+
+func (p *Program) is(q *Program) bool { return p == q || p.limit == q.limit }
 
 // Fresh reports whether nothing tells the account from that of a key never seen.
 func (a Account) Fresh(now int64) bool { return a.Life(now) <= 0 }
 
-// Life returns how long the account differs from that of a key never seen, from now on, in ticks.
+// Life returns how long the account may differ from that of a key never seen if there are no more operations, in ticks from now on. It is exact
+// for accounts without reservations.
 func (a Account) Life(now int64) int64 {
-	if a.Program == nil && a.Extra == nil {
+	if a.Program == nil {
 		return 0
 	}
-	p := a.Program
-	_, r := Account{p, slices.Clone(a.State), a.Extra}.settled(p, now).apply(Op{}, now)
-	life := int64(r.ResetAfter) / p.tick
-	if x := a.Extra; x != nil {
-		if x.Over > 0 {
-			life = max(life, x.Until-now)
-		}
-		for _, h := range x.Holds {
-			life = max(life, h.Expires-now)
-		}
+	a.State = slices.Clone(a.State)
+	o := a.open(a.Program, now)
+	life := int64(o.do(Op{}, now).ResetAfter) / o.p.tick
+	for _, f := range o.Formers {
+		life = max(life, f.Program.left(f.State, now))
+	}
+	for _, h := range o.Holds {
+		life = max(life, h.Expires-now)
 	}
 	return life
 }
 
-// Heal is [Program.Heal], by the limit whose state it is.
-func (a Account) Heal(now int64) bool {
-	return a.Program != nil && a.Program.Heal(a.State, now)
+// left is how long a state differs from none, in ticks.
+func (p *Program) left(state []int64, now int64) int64 {
+	if len(state) == 0 {
+		return 0
+	}
+	_, d := p.machine.take(state, 0, now)
+	return max(0, int64(d.ResetAfter))
 }
 
-// Check is [Program.Check], by the limit whose state it is.
+// Heal is [Program.Heal], of all that the account has. It may change the state in place.
+func (a *Account) Heal(now int64) bool {
+	if a.Program == nil {
+		return false
+	}
+	healed := a.Program.Heal(a.State, now)
+	if a.Extra != nil {
+		if x, other := a.Extra.healed(now); other {
+			a.Extra, healed = &x, true
+		}
+	}
+	return healed
+}
+
+// healed returns an Extra without times that are ahead of now.
+func (x Extra) healed(now int64) (_ Extra, healed bool) {
+	x.Formers, x.Holds = cloneFormers(x.Formers), slices.Clone(x.Holds)
+	for _, f := range x.Formers {
+		healed = f.Program.Heal(f.State, now) || healed
+	}
+	if x.Owed > 0 && x.Since > now {
+		x.Since, healed = now, true
+	}
+	for i := range x.Holds {
+		if h := &x.Holds[i]; h.At > now {
+			back := h.At - now
+			h.At, h.End, h.Expires, healed = now, h.End-back, h.Expires-back, true
+		}
+	}
+	slices.SortStableFunc(x.Holds, Hold.before)
+	return x, healed
+}
+
+// Check is [Program.Check], of all states that the account has.
 func (a Account) Check() error {
 	if a.Program == nil {
 		return nil
 	}
+	if a.Extra != nil {
+		for _, f := range a.Extra.Formers {
+			if err := f.Program.Check(f.State); err != nil {
+				return err
+			}
+		}
+	}
 	return a.Program.Check(a.State)
 }
 
-// settled returns the account as an account of p at now: reservations that are over have been given back, what is owed has been paid as far as there
+// opened is an account that is being worked on. But for the state, which may be changed in place, it shares nothing with the account.
+type opened struct {
+	p     *Program
+	state []int64
+	Extra
+}
+
+// open returns the account as one of p at now: reservations that are over have been given back, what is owed has been paid as far as there
 // was room, and what was used is used under p.
-func (a Account) settled(p *Program, now int64) Account {
-	if a.Program == nil {
-		a.Program = p
+func (a Account) open(p *Program, now int64) *opened {
+	o := &opened{p: p, state: a.State}
+	if a.Program != nil {
+		o.p = a.Program
 	}
-	var x Extra
-	if a.Extra != nil {
-		x = *a.Extra
-		x.Holds = slices.Clone(x.Holds)
+	if x := a.Extra; x != nil {
+		o.Extra = Extra{cloneFormers(x.Formers), slices.Clone(x.Holds), x.Owed, x.Since}
 	}
-	for len(x.Holds) > 0 && x.Holds[0].Expires <= now { // the first to expire is first
-		h := x.Holds[0]
-		x.Holds = x.Holds[1:]
-		a.State, x = a.Program.pay(a.State, x, h.Expires)
-		a.State = a.Program.giveBack(a.State, h, h.Units, h.Expires)
+	for len(o.Holds) > 0 && o.Holds[0].Expires <= now {
+		h := o.Holds[0]
+		o.Holds = o.Holds[1:]
+		o.pay(h.Expires)
+		o.giveBack(h, h.Units, h.Expires)
 	}
-	a.State, x = a.Program.pay(a.State, x, now)
-	if x.Until <= now {
-		x.Over, x.Until = 0, 0
+	o.pay(now)
+	o.Formers = slices.DeleteFunc(o.Formers, func(f Former) bool { return f.Program.left(f.State, now) == 0 })
+	if !o.p.is(p) {
+		o.become(p, now)
+		o.pay(now)
 	}
-	if a.Program != p && a.Program.limit != p.limit {
-		u := a.Program.usedAt(a.State, now)
-		var over, until int64
-		a.State, over, until = p.inherit(u, x.Over, now)
-		x.Over, x.Until = over, max(x.Until, until)
-		x.Owed = min(x.Owed, p.mostOwed())
-	}
-	if x.Over == 0 {
-		x.Until = 0
-	}
-	if x.Owed == 0 {
-		x.Since = 0
-	}
-	a.Program, a.Extra = p, nil
-	if x.Over > 0 || x.Owed > 0 || len(x.Holds) > 0 {
-		a.Extra = &x
-	}
-	return a
+	o.p = p
+	return o
 }
 
-// apply carries out an operation on an account that is settled, which it may change in place.
-func (a Account) apply(op Op, now int64) (Account, Result) {
-	p, x := a.Program, Extra{}
-	if a.Extra != nil {
-		x = *a.Extra
-	}
-	var r Result
-	i := slices.IndexFunc(x.Holds, func(h Hold) bool { return h.ID == op.ID })
-	switch {
-	case op.Kind == Commit && i < 0, op.Kind == Reserve && i < 0 && len(x.Holds) >= MaxHolds:
-		a.State, r = p.Apply(a.State, Op{}, now)
-		r.Allowed, r.RetryAfter = false, Never
-		if op.Kind == Reserve {
-			r.RetryAfter = time.Duration(max(0, x.Holds[0].Expires-now) * p.tick)
+// do carries out an operation that is no Reset.
+func (o *opened) do(op Op, now int64) (r Result) {
+	owing := o.Owed > 0
+	switch op.Kind {
+	case Reserve:
+		return o.reserve(op, now)
+	case Commit:
+		return o.commit(op, now)
+	case Refund, Cancel:
+		o.state, r = o.p.Apply(o.state, op, now)
+		o.giveBackFormers(op, now)
+	case Renew:
+		if o.state, r = o.p.Apply(o.state, op, now); r.Allowed && r.Granted > 0 {
+			o.giveBackFormers(Op{Kind: Cancel, Cost: r.Granted, End: op.End}, now)
+			o.charge(r.Granted, now)
 		}
-	case op.Kind == Commit:
-		h := x.Holds[i]
-		x.Holds = slices.Delete(x.Holds, i, i+1)
-		a.State, x = p.commit(a.State, x, h, op.Cost, now)
-		a.State, r = p.Apply(a.State, Op{}, now)
-		r.Granted = op.Cost
-	case op.Kind == Reserve && i >= 0: // somebody who had no answer asks again
-		a.State, r = p.Apply(a.State, Op{}, now)
-		r.Granted = x.Holds[i].Units
-	case op.Kind == Reserve:
-		a.State, r = p.Apply(a.State, Op{Cost: op.Cost}, now)
-		if r.Allowed { // of cost 0 too: a cost that is known at the end only
-			x.hold(Hold{
-				ID: op.ID, Units: op.Cost, At: now, End: now + int64(r.ResetAfter)/p.tick, Left: r.Remaining, Expires: now + max(1, op.Life),
-			})
-		}
-	case x.Owed > 0 && op.Kind == Refund:
-		paid := min(op.Cost, x.Owed)
-		x.Owed -= paid
-		a.State, r = p.Apply(a.State, Op{Kind: Refund, Cost: op.Cost - paid}, now)
 	default:
-		a.State, r = p.Apply(a.State, op, now)
+		if owing { // what is owed comes first
+			return o.refuse(op, now)
+		}
+		o.state, r = o.p.Apply(o.state, op, now)
+		o.charge(r.Granted, now)
 	}
-	if x.Owed > 0 {
-		p.delay(&r, a.State, x, op, now)
+	if owing {
+		o.pay(now) // with what was given back
+		r.Decision = o.peek(now)
 	}
-	a = of(p, a.State, nil)
-	if x.Over > 0 || x.Owed > 0 || len(x.Holds) > 0 {
-		a.Program, a.Extra = p, &x
-	}
-	return a, r
+	return r
 }
 
-// hold adds a reservation, in the order in which they expire.
-func (x *Extra) hold(h Hold) {
-	i, _ := slices.BinarySearchFunc(x.Holds, h.Expires, func(h Hold, expires int64) int {
-		if h.Expires <= expires {
-			return -1
-		}
-		return 1
-	})
-	x.Holds = slices.Insert(x.Holds, i, h)
+// peek is what stands for the key.
+func (o *opened) peek(now int64) Decision {
+	if o.Owed > 0 {
+		return o.refuse(Op{}, now).Decision
+	}
+	_, r := o.p.Apply(o.state, Op{}, now)
+	return r.Decision
 }
 
-// giveBack gives back units of a reservation, as far as the limit still holds them.
-func (p *Program) giveBack(state []int64, h Hold, units, now int64) []int64 {
-	taken := Decision{Allowed: true, Limit: p.capacity, Remaining: h.Left, ResetAfter: time.Duration((h.End - h.At) * p.tick)}
-	back := p.limit.Outstanding(units, taken, time.Duration(max(0, now-h.At)*p.tick))
-	if back <= 0 || len(state) == 0 {
-		return state
-	}
-	if now <= h.At { // nothing has come back in no time
-		return p.machine.refund(state, back, now)
-	}
-	state, _ = p.cancel(state, back, h.End, now)
-	return state
-}
-
-// commit settles a reservation at what it cost.
-func (p *Program) commit(state []int64, x Extra, h Hold, cost, now int64) ([]int64, Extra) {
-	if cost <= h.Units {
-		return p.giveBack(state, h, h.Units-cost, now), x
-	}
-	if x.Owed == 0 {
-		x.Since = now
-	}
-	x.Owed = min(x.Owed+min(cost-h.Units, maxUnits-x.Owed), p.mostOwed())
-	return p.pay(state, x, now)
-}
-
-func (p *Program) mostOwed() int64 {
-	if p.capacity > maxUnits/maxOwed {
-		return maxUnits
-	}
-	return maxOwed * p.capacity
-}
-
-// pay takes what is owed as soon as there was room for it, up to now.
-func (p *Program) pay(state []int64, x Extra, now int64) ([]int64, Extra) {
-	for t := x.Since; x.Owed > 0; {
-		lump := min(x.Owed, p.capacity)
-		var d Decision
-		if state, d = p.machine.take(state, lump, t); d.Allowed {
-			x.Owed -= lump
-			continue
-		}
-		if wait := max(1, int64(d.RetryAfter)); t < now && wait <= now-t {
-			t += wait
-			continue
-		}
-		if now > t {
-			t = now
-		}
-		if _, d = p.machine.take(state, 0, t); d.Remaining > 0 { // a part
-			part := min(x.Owed, d.Remaining)
-			state, _ = p.machine.take(state, part, t)
-			x.Owed -= part
-		}
-		x.Since = t
-		break
-	}
-	return state, x
-}
-
-// delay makes r the answer for a key that owes: nothing remains, and it waits until all is paid.
-func (p *Program) delay(r *Result, state []int64, x Extra, op Op, now int64) {
-	state, paid := slices.Clone(state), now
-	cost := min(op.Cost, p.capacity)
-	for t := now; x.Owed > 0; paid = t {
-		lump := min(x.Owed, p.capacity)
-		var d Decision
-		if state, d = p.machine.take(state, lump, t); d.Allowed {
-			x.Owed -= lump
-		} else {
-			t += max(1, int64(d.RetryAfter))
-		}
-	}
-	_, after := p.Apply(slices.Clone(state), Op{Kind: Take, Cost: cost}, paid)
-	_, fresh := p.Apply(state, Op{}, paid)
-	owing := time.Duration((paid - now) * p.tick)
-	r.Remaining, r.ResetAfter = 0, owing+fresh.ResetAfter
-	if takes := op.Kind == Take || op.Kind == TakeUpTo || op.Kind == Reserve || op.Kind == Renew; takes && op.Cost > 0 {
-		r.Allowed, r.Granted, r.Delay = false, 0, 0
-		if op.Cost > p.capacity {
-			r.RetryAfter = Never
-		} else {
-			r.RetryAfter = owing + after.RetryAfter
-		}
-	}
-}
+// duration is ticks as time.
+func (p *Program) duration(ticks int64) time.Duration { return time.Duration(ticks * p.tick) }

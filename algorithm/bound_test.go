@@ -58,12 +58,24 @@ func checkBound(t *rapid.T, l algorithm.Limit, rewind bool) {
 		total := new(big.Rat)
 		for _, e := range admitted[i:] {
 			total.Add(total, rat(e.cost))
-			span := e.at - admitted[i].at
-			if most, stated := bound(l.Canonical(), span); stated && less(most, total) {
-				t.Fatalf("%v units within %d ns, more than %v", total, span, most)
+			from, to := admitted[i].at, e.at
+			if most, stated := boundBetween(l.Canonical(), from, to); stated && less(most, total) {
+				t.Fatalf("%v units within %d ns, more than %v", total, to-from, most)
 			}
 		}
 	}
+}
+
+// boundBetween is the most that a limit may admit from one time to another: of a calendar's, its count in each of its windows.
+func boundBetween(l algorithm.Limit, from, to int64) (units *big.Rat, stated bool) {
+	if l.Unit == "" {
+		return bound(l, to-from)
+	}
+	windows := int64(0)
+	for c := newCivil(l); from <= to && windows < 100; windows++ {
+		_, from = c.window(from)
+	}
+	return mul(rat(l.Count), rat(windows)), windows < 100
 }
 
 // bound is the most that a limit may admit in a closed window of this many nanoseconds, which is a half-open one
@@ -83,7 +95,7 @@ func bound(l algorithm.Limit, span int64) (units *big.Rat, stated bool) {
 			return twice, true // of hybrid only because one request may take the whole quota
 		}
 		return sub(twice, rat(1)), span < period
-	case algorithm.SlidingLog:
+	case algorithm.SlidingLog, algorithm.Concurrent:
 		if span == period {
 			return twice, true
 		}

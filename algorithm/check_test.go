@@ -37,16 +37,18 @@ func TestStatesOfAnotherFormAreNone(t *testing.T) {
 	negative := -1.0
 	minus := int64(math.Float64bits(negative)) //nolint:gosec // its bits
 	for text, states := range map[string][][]int64{
-		"10/1s":                 {{far}, {-far}, {1, 2}},
-		"7/1s":                  {{1}, {1, 7}, {1, -1}, {far, 0}, {1, 2, 3}},
-		"refill-bucket 10/1s":   {{1}, {1, 11}, {1, -1}, {far, 1}, {1, 2, 3}},
-		"fixed-window 10/1s":    {{1}, {1, 11}, {1, -1}, {far, 1}, {1, 2, 3}},
-		"quota-reset 10/1s":     {{1}, {1, 11}, {1, -1}, {far, 1}, {1, 2, 3}},
-		"sliding-log 10/1s":     {{1}, {1, 0}, {1, 11}, {1, 6, 2, 5}, {2, 1, 1, 1}, {far, 1}, {1, 1, 2}},
-		"sliding-window 10/1s":  {{1}, {1, 2}, {1, 11, 0}, {1, 0, 11}, {1, -1, 0}, {far, 0, 0}, {1, 2, 3, 4}},
-		"sliding-buckets 10/1s": {{1}, make([]int64, 61), append(make([]int64, 61), 11), make([]int64, 63)},
-		"hybrid 10/1s":          {{0, 1}, {2, 1, 1}, {0, 1, 11}, {1, 1, 1}, {0, far, 1}, {1, 1, -1}, {0, 1, 1, 1}},
-		"exponential 10/1s":     {{1}, {1, inf}, {1, nan}, {1, minus}, {far, 0}, {1, 0, 0}},
+		"10/1s":                  {{far}, {-far}, {1, 2}},
+		"7/1s":                   {{1}, {1, 7}, {1, -1}, {far, 0}, {1, 2, 3}},
+		"refill-bucket 10/1s":    {{1}, {1, 11}, {1, -1}, {far, 1}, {1, 2, 3}},
+		"fixed-window 10/1s":     {{1}, {1, 11}, {1, -1}, {far, 1}, {1, 2, 3}},
+		"quota-reset 10/1s":      {{1}, {1, 11}, {1, -1}, {far, 1}, {1, 2, 3}},
+		"sliding-log 10/1s":      {{1}, {1, 0}, {1, 11}, {1, 6, 2, 5}, {2, 1, 1, 1}, {far, 1}, {1, 1, 2}},
+		"sliding-window 10/1s":   {{1}, {1, 2}, {1, 11, 0}, {1, 0, 11}, {1, -1, 0}, {far, 0, 0}, {1, 2, 3, 4}},
+		"sliding-buckets 10/1s":  {{1}, make([]int64, 61), append(make([]int64, 61), 11), make([]int64, 63)},
+		"hybrid 10/1s":           {{0, 1}, {2, 1, 1}, {0, 1, 11}, {1, 1, 1}, {0, far, 1}, {1, 1, -1}, {0, 1, 1, 1}},
+		"10/day":                 {{1}, {1, 11}, {1, -1}, {far, 1}, {1, 2, 3}},
+		"concurrent 10 lease=1s": {{1}, {1, 0}, {1, 11}, {2, 1, 1, 1}, {far, 1}},
+		"exponential 10/1s":      {{1}, {1, inf}, {1, nan}, {1, minus}, {far, 0}, {1, 0, 0}},
 	} {
 		p, err := algorithm.Compile(algorithm.MustParseLimit(text), time.Microsecond)
 		if err != nil {

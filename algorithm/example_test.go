@@ -94,7 +94,7 @@ func ExampleAll() {
 		fmt.Print(name, " ")
 	}
 	fmt.Println()
-	// Output: token-bucket gcra leaky-bucket leaky-queue cooldown min-interval refill-bucket fixed-window quota-reset sliding-log sliding-window sliding-buckets hybrid exponential
+	// Output: token-bucket gcra leaky-bucket leaky-queue cooldown min-interval refill-bucket fixed-window quota-reset sliding-log sliding-window sliding-buckets hybrid exponential calendar concurrent
 }
 
 func ExampleCompile() {

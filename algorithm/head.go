@@ -7,17 +7,18 @@ import (
 	"time"
 )
 
-// maxHead bounds the heads that ReadHead looks at: that of MaxHolds reservations is shorter.
-const maxHead = 256 << 10
+// maxHead bounds the heads that ReadHead looks at: that of MaxHolds reservations, and of formers of MaxCells, is shorter.
+const maxHead = 512 << 10
 
 // Head returns what stores keep of a program's plain accounts beside the state: the limit's text.
 func (p *Program) Head() string { return p.text }
 
 // Head returns all of an account but its state, as text that ReadHead reads back: the limit, and each part of an Extra after a semicolon.
 //
-//	100/1m;over=5@1700000000000000;owed=3@1700000000000000;hold=7,10,1700000000000000,1700000006000000,90,1700000060000000
+//	100/1m;was=50/1m|0|1700000000000000;owed=3,1700000000000000;hold=7,10,1700000000000000,1700000006000000,90,1700000060000000
 //
-// The times are ticks. A plain account's is its Program's; that of a key never seen is empty.
+// A former is its limit, the units that it missed, and its state; what is owed has the time up to which it was looked for room; a hold has
+// the fields of a [Hold] in their order. Times are ticks. A plain account's head is its Program's; that of a key never seen is empty.
 func (a Account) Head() string {
 	if a.Program == nil {
 		return ""
@@ -27,24 +28,28 @@ func (a Account) Head() string {
 		return a.Program.text
 	}
 	b := []byte(a.Program.text)
-	pair := func(name string, units, at int64) {
-		if units > 0 {
-			b = strconv.AppendInt(append(b, name...), units, 10)
-			b = strconv.AppendInt(append(b, '@'), at, 10)
-		}
+	for _, f := range x.Formers {
+		b = append(append(append(b, ";was="...), f.Program.text...), '|')
+		b = append(strconv.AppendInt(b, f.Missed, 10), '|')
+		b = appendInts(b, f.State...)
 	}
-	pair(";over=", x.Over, x.Until)
-	pair(";owed=", x.Owed, x.Since)
+	if x.Owed > 0 {
+		b = appendInts(append(b, ";owed="...), x.Owed, x.Since)
+	}
 	for _, h := range x.Holds {
-		b = append(b, ";hold="...)
-		for i, n := range []int64{h.ID, h.Units, h.At, h.End, h.Left, h.Expires} {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = strconv.AppendInt(b, n, 10)
-		}
+		b = appendInts(append(b, ";hold="...), h.ID, h.Units, h.At, h.End, h.Left, h.Expires)
 	}
 	return string(b)
+}
+
+func appendInts(b []byte, list ...int64) []byte {
+	for i, n := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, n, 10)
+	}
+	return b
 }
 
 // ReadHead returns the account of a head and a state. What is no head is an error, and so is a state that the limit does not make.
@@ -57,45 +62,52 @@ func ReadHead(p *Program, head string, state []int64) (Account, error) {
 		return Account{}, fmt.Errorf("weir: the head of a state has %d bytes; accepted: up to %d", len(head), maxHead)
 	}
 	text, rest, more := strings.Cut(head, ";")
-	a := Account{Program: p, State: state}
-	if text != p.text {
-		limit, err := ParseLimit(text)
-		if err == nil {
-			a.Program, err = Compile(limit, time.Duration(p.tick))
-		}
-		if err != nil {
-			return Account{}, fmt.Errorf("weir: the head of a state is %.100q: %w", head, err)
-		}
+	a := Account{State: state}
+	var err error
+	if a.Program, err = p.sibling(text); err == nil && more {
+		a.Extra, err = p.readExtra(rest)
 	}
-	if more {
-		x, err := readExtra(rest)
-		if err != nil {
-			return Account{}, fmt.Errorf("weir: the head of a state is %.100q: %w", head, err)
-		}
-		a.Extra = x
+	if err != nil {
+		return Account{}, fmt.Errorf("weir: the head of a state is %.100q: %w", head, err)
 	}
 	return a, a.Check()
 }
 
-func readExtra(text string) (*Extra, error) {
+// sibling returns the program of another limit in the same ticks.
+func (p *Program) sibling(text string) (*Program, error) {
+	if text == p.text {
+		return p, nil
+	}
+	limit, err := ParseLimit(text)
+	if err != nil {
+		return nil, err
+	}
+	return Compile(limit, time.Duration(p.tick))
+}
+
+func (p *Program) readExtra(text string) (*Extra, error) {
 	var x Extra
 	for part := range strings.SplitSeq(text, ";") {
 		name, value, _ := strings.Cut(part, "=")
 		var err error
 		switch {
-		case name == "over" && x.Over == 0:
-			x.Over, x.Until, err = readPair(value)
+		case name == "was" && len(x.Formers) < MaxFormers:
+			var f Former
+			f, err = p.readFormer(value)
+			x.Formers = append(x.Formers, f)
 		case name == "owed" && x.Owed == 0:
-			x.Owed, x.Since, err = readPair(value)
+			if err = readInts(value, &x.Owed, &x.Since); err == nil && (x.Owed < 1 || !p.reaches(x.Since)) {
+				err = fmt.Errorf("owed is %.100q; accepted: units of 1 or more, and a time", value)
+			}
 		case name == "hold" && len(x.Holds) < MaxHolds:
 			var h Hold
-			err = readInts(value, ",", &h.ID, &h.Units, &h.At, &h.End, &h.Left, &h.Expires)
-			if err == nil && (h.Units < 0 || h.Left < 0 || !sane(h.At, h.End, h.Expires) || len(x.Holds) > 0 && x.Holds[len(x.Holds)-1].Expires > h.Expires) {
-				err = fmt.Errorf("hold is %.100q; accepted: units of 0 or more, in the order in which they expire", value)
+			h, err = p.readHold(value)
+			if last := len(x.Holds) - 1; err == nil && last >= 0 && x.Holds[last].Expires > h.Expires {
+				err = fmt.Errorf("hold is %.100q; accepted: holds in the order in which they expire", value)
 			}
 			x.Holds = append(x.Holds, h)
 		default:
-			err = fmt.Errorf("%.100q; accepted: over, owed, each once, and up to %d of hold", part, MaxHolds)
+			err = fmt.Errorf("%.100q; accepted: up to %d of was, owed once, and up to %d of hold", part, MaxFormers, MaxHolds)
 		}
 		if err != nil {
 			return nil, err
@@ -104,26 +116,38 @@ func readExtra(text string) (*Extra, error) {
 	return &x, nil
 }
 
-func readPair(text string) (units, at int64, err error) {
-	err = readInts(text, "@", &units, &at)
-	if err == nil && (units < 1 || !sane(at)) {
-		err = fmt.Errorf("%.100q; accepted: units of 1 or more, and a time", text)
+func (p *Program) readFormer(text string) (f Former, err error) {
+	words := strings.Split(text, "|")
+	if len(words) != 3 {
+		return f, fmt.Errorf("was is %.100q; accepted: a limit, the units that it missed, and its state, apart by |", text)
 	}
-	return units, at, err
+	if f.Program, err = p.sibling(words[0]); err != nil {
+		return f, err
+	}
+	if err = readInts(words[1], &f.Missed); err != nil || f.Missed < 0 {
+		return f, fmt.Errorf("was is %.100q; accepted: 0 or more units that it missed", text)
+	}
+	f.State = make([]int64, 1+strings.Count(words[2], ","))
+	to := make([]*int64, len(f.State))
+	for i := range to {
+		to[i] = &f.State[i]
+	}
+	return f, readInts(words[2], to...)
 }
 
-// sane reports whether times are such that sums and differences of them do not overflow.
-func sane(times ...int64) bool {
-	for _, t := range times {
-		if t > 2*maxSpan-1 || t < -(2*maxSpan-1) {
-			return false
-		}
+func (p *Program) readHold(text string) (h Hold, err error) {
+	err = readInts(text, &h.ID, &h.Units, &h.At, &h.End, &h.Left, &h.Expires)
+	if err == nil && (h.Units < 0 || h.Left < 0 || !p.reaches(h.At) || !p.reaches(h.Expires) || !within(h.End-h.At, 2*maxSpan/p.tick)) {
+		err = fmt.Errorf("hold is %.100q; accepted: an ID, units, two times, units, and a time", text)
 	}
-	return true
+	return h, err
 }
 
-func readInts(text, separator string, to ...*int64) (err error) {
-	words := strings.Split(text, separator)
+// reaches reports whether a time is one that an account can have.
+func (p *Program) reaches(t int64) bool { return within(t, (MaxTime+maxSpan)/p.tick) }
+
+func readInts(text string, to ...*int64) (err error) {
+	words := strings.Split(text, ",")
 	if len(words) != len(to) {
 		return fmt.Errorf("%.100q; accepted: %d whole numbers", text, len(to))
 	}

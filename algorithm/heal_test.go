@@ -54,7 +54,7 @@ func TestHealGivesNothingAway(t *testing.T) {
 // windowed are the algorithms whose states are healed when they are a whole window ahead.
 var windowed = []algorithm.Algorithm{
 	algorithm.RefillBucket, algorithm.FixedWindow, algorithm.QuotaReset, algorithm.SlidingLog,
-	algorithm.SlidingWindow, algorithm.SlidingBuckets, algorithm.Exponential,
+	algorithm.SlidingWindow, algorithm.SlidingBuckets, algorithm.Exponential, algorithm.Calendar, algorithm.Concurrent,
 }
 
 // TestHealLeavesAStutterAlone: a clock that steps back by a nanosecond, over the edge of a window, uses up no one's quota.
@@ -95,8 +95,10 @@ func ownReset(t *rapid.T, l algorithm.Limit) *big.Int {
 	l = l.Canonical()
 	period := rat(int64(l.Period))
 	switch l.Algorithm {
-	case algorithm.FixedWindow, algorithm.QuotaReset, algorithm.SlidingLog:
+	case algorithm.FixedWindow, algorithm.QuotaReset, algorithm.SlidingLog, algorithm.Concurrent:
 		return ceiling(period)
+	case algorithm.Calendar:
+		return ceiling(add(period, rat(int64(3*day)))) // of 31 days, in a leap year, and where clocks were set by a day
 	case algorithm.SlidingWindow:
 		return ceiling(add(period, period))
 	case algorithm.Hybrid:

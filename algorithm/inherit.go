@@ -1,111 +1,30 @@
 package algorithm
 
-import (
-	"math"
-	"math/bits"
-	"slices"
-)
+import "math"
 
 // used is what a key has used under one limit, for another that takes its place.
 type used struct {
-	units int64   // rounded up to whole ones
-	end   int64   // when the last of them would have come back, rounded up
+	units int64   // rounded up to whole ones, at most the capacity of the other, at least 1
+	end   int64   // when the last of them would have come back
 	from  machine // that made the state
-	state []int64 // whole
+	state []int64 // not to be changed
 }
-
-// usedAt returns what a key has used at now.
-func (p *Program) usedAt(state []int64, now int64) used {
-	_, d := p.machine.take(state, 0, now)
-	return used{units: p.capacity - d.Remaining, end: now + int64(d.ResetAfter), from: p.machine, state: state}
-}
-
-// inherit returns the state of a key that has used at now what it had under another limit of the same ticks, and more that was over a capacity before:
-// as many units, at most p's capacity, rounded up where the algorithms differ in what they know of parts. They come back as under
-// the other limit where p knows when that is, and else not before. over is how many of the units are more than the capacity, and until
-// when they would have been back.
-func (p *Program) inherit(u used, more, now int64) (_ []int64, over, until int64) {
-	all := u.units + min(more, maxUnits-u.units)
-	if more > 0 {
-		u.from, u.state = nil, nil // it is not known of which units they are
-	}
-	if over = max(0, all-p.capacity); over > 0 {
-		until = u.end
-	}
-	if all == 0 {
-		return nil, 0, 0
-	}
-	u.units = all - over
-	return p.machine.inherit(u, now), over, until
-}
-
-const maxUnits = 1<<63 - 1
 
 // started returns when a window of this width began that ends when the units come back, if it has begun by now and has not ended.
 func (u used) started(width, now int64) int64 {
 	return min(now, max(now-width+1, u.end-width))
 }
 
-// back returns when so many of the units would have come back, or if that is not known, all.
-func (u used) back(units, now int64) int64 {
-	if u.from == nil || units >= u.units {
-		return u.end
-	}
-	_, d := u.from.take(slices.Clone(u.state), 0, now)
-	_, d = u.from.take(slices.Clone(u.state), d.Remaining+units, now)
-	if d.RetryAfter == Never {
-		return u.end
-	}
-	return now + int64(d.RetryAfter)
-}
+// Each machine's inherit makes a state in which as many units are used. They come back as under the other limit where this one knows when
+// that is, and else as if they had been taken now.
 
-// debt returns what is to be paid under a limit that knows parts of units, and its kernel.
-func (u used) debt(now int64) (kernel linear, debt instant, ok bool) {
-	switch m := u.from.(type) {
-	case linear:
-		return m, m.debt(u.state, now), true
-	case hybrid:
-		if u.state[0] == smooth {
-			return m.linear, m.linear.debt(u.state[1:], now), true
-		}
-	}
-	return linear{}, instant{}, false
-}
-
-// inherit keeps what has come back of a unit: a limit that changes to and fro must not keep it from ever coming back.
 func (m linear) inherit(u used, now int64) []int64 {
 	debt := m.times(u.units)
-	if old, owed, ok := u.debt(now); ok {
-		if exact := m.scaled(old, owed); m.less(exact, debt) {
-			debt = exact
-		}
-	}
 	return m.store(nil, instant{now + debt.ticks, debt.rem})
 }
 
-// scaled returns a debt of another kernel in units of this one's interval, rounded up to a tick.
-func (m linear) scaled(old linear, debt instant) instant {
-	// debt/old.T·m.T = (ticks·old.unit + rem)/old.step · m.step/m.unit, in whole units and a rest of them.
-	hi, lo := bits.Mul64(uint64(debt.ticks), uint64(old.unit))
-	lo, carry := bits.Add64(lo, uint64(debt.rem), 0)
-	if hi += carry; hi >= uint64(old.step) {
-		return m.depth
-	}
-	whole, rest := bits.Div64(hi, lo, uint64(old.step))
-	if whole >= uint64(m.units(m.depth)) {
-		return m.depth
-	}
-	// rest/old.step of an interval of m.step/m.unit ticks.
-	hi, lo = bits.Mul64(rest, uint64(m.step))
-	part, left := bits.Div64(hi, lo, uint64(old.step)) // in 1/m.unit ticks, below m.step
-	if left > 0 {
-		part++
-	}
-	return m.plus(m.times(int64(whole)), instant{int64(part / uint64(m.unit)), int64(part % uint64(m.unit))})
-}
-
 func (m refillBucket) inherit(u used, now int64) []int64 {
-	last := u.back(m.amount, now) - m.width // so that no refill comes before as much would have come back
+	last := u.end - m.refills(u.units)*m.width // of which the refills come as late as under the other
 	if old, ok := u.from.(refillBucket); ok && old.width == m.width {
 		last, _ = old.at(u.state, now)
 	}
@@ -121,26 +40,26 @@ func (m fixedWindow) inherit(u used, now int64) []int64 {
 }
 
 func (m calendar) inherit(u used, now int64) []int64 {
-	return []int64{m.window(now).start, u.units}
+	start := m.window(now).start
+	if old, ok := u.from.(calendar); ok && old.sameGrid(m) {
+		start = max(start, u.state[0])
+	}
+	return []int64{start, u.units}
 }
 
 func (m quotaReset) inherit(u used, now int64) []int64 {
 	return []int64{u.started(m.width, now), u.units}
 }
 
+// inherit keeps as much of the previous window's count as this limit can have, for it fades; the rest is of the current window.
 func (m slidingWindow) inherit(u used, now int64) []int64 {
-	if old, ok := u.from.(slidingWindow); ok && old.width == m.width {
-		index, previous, current, elapsed := old.at(u.state, now)
-		current = min(current, m.count)
-		// As many of the previous as there is room for: room·width/(width − elapsed).
-		hi, lo := bits.Mul64(uint64(m.count-current), uint64(m.width))
-		if left := uint64(m.width - elapsed); hi < left {
-			most, _ := bits.Div64(hi, lo, left)
-			previous = int64(min(uint64(previous), most))
-		}
-		return []int64{index, min(previous, m.count), current}
+	old, ok := u.from.(slidingWindow)
+	if !ok || old.width != m.width {
+		return []int64{floorDiv(now, m.width), 0, u.units}
 	}
-	return []int64{floorDiv(now, m.width), 0, u.units}
+	index, previous, _, elapsed := old.at(u.state, now)
+	previous = min(previous, m.count)
+	return []int64{index, previous, max(0, u.units-m.weighted(previous, elapsed))}
 }
 
 func (m slidingLog) inherit(u used, now int64) []int64 {
@@ -152,7 +71,7 @@ func (m slidingLog) inherit(u used, now int64) []int64 {
 	state := make([]int64, 0, len(live))
 	skip := units(live) - u.units // those of the other limit that are too many: the oldest, which come back first
 	for i := 0; i < len(live); i += 2 {
-		n := live[i+1] - max(0, min(skip, live[i+1]))
+		n := live[i+1] - min(skip, live[i+1])
 		skip -= live[i+1] - n
 		if n == 0 {
 			continue
@@ -161,7 +80,11 @@ func (m slidingLog) inherit(u used, now int64) []int64 {
 		if old.width != m.width {
 			t = used{end: t + old.width}.started(m.width, now)
 		}
-		state = append(state, t, n)
+		if last := len(state) - 2; last >= 0 && state[last] == t {
+			state[last+1] += n
+		} else {
+			state = append(state, t, n)
+		}
 	}
 	return state
 }
@@ -194,22 +117,15 @@ func (m slidingBuckets) inherit(u used, now int64) []int64 {
 	return state
 }
 
+// inherit leaves a smooth key smooth; any other begins as a bursty one.
 func (m hybrid) inherit(u used, now int64) []int64 {
-	if old, ok := u.from.(hybrid); ok && u.state[0] == smooth {
-		kept := m.linear.inherit(used{units: u.units, from: old.linear, state: u.state[1:]}, now)
-		if m.linear.unit == 1 {
-			return []int64{smooth, kept[0], 0}
-		}
-		return []int64{smooth, kept[0], kept[1]}
+	if _, ok := u.from.(hybrid); ok && u.state[0] == smooth {
+		debt := m.linear.times(u.units)
+		return []int64{smooth, now + debt.ticks, debt.rem}
 	}
 	return []int64{bursty, u.started(m.width, now), u.units}
 }
 
 func (m exponential) inherit(u used, now int64) []int64 {
-	at, rate := now, min(float64(u.units), m.limit)
-	if old, ok := u.from.(exponential); ok && old.period == m.period {
-		r, elapsed := old.at(u.state, now)
-		at, rate = max(now, u.state[0]), min(old.next(r, elapsed, 0), m.limit)
-	}
-	return []int64{at, int64(math.Float64bits(rate))}
+	return []int64{now, int64(math.Float64bits(min(float64(u.units), m.limit)))}
 }

@@ -52,6 +52,48 @@ func limits(a algorithm.Algorithm) *rapid.Generator[algorithm.Limit] {
 	}).Filter(func(l algorithm.Limit) bool { return l.Validate() == nil })
 }
 
+// zones are time zones with awkward clocks: set over midnight, by half an hour, at an offset of 45 minutes, by a whole day, in the southern
+// half of the year, and by rules that came and went.
+var zones = []string{
+	"", "Europe/Berlin", "America/New_York", "America/Sao_Paulo", "Asia/Beirut", "Africa/Cairo", "America/Havana", "Australia/Lord_Howe", "Asia/Kathmandu",
+	"Pacific/Chatham", "Pacific/Apia", "Pacific/Kwajalein", "America/Juneau", "Africa/Casablanca", "Asia/Tehran", "Europe/Dublin", "Antarctica/Troll", "America/St_Johns",
+}
+
+var units = []algorithm.Unit{algorithm.Day, algorithm.Week, algorithm.Month, algorithm.Year}
+
+func drawCalendar(t *rapid.T, l *algorithm.Limit) {
+	l.Period = 0
+	l.Unit = rapid.SampledFrom(units).Draw(t, "unit")
+	l.Zone = rapid.SampledFrom(zones).Draw(t, "zone")
+	if rapid.Bool().Draw(t, "anchored") {
+		l.Anchor = drawAnchor(t, l.Unit)
+	}
+}
+
+func drawAnchor(t *rapid.T, u algorithm.Unit) int64 {
+	switch u {
+	case algorithm.Day:
+		return rapid.Int64Range(0, 23).Draw(t, "hour")
+	case algorithm.Week:
+		return rapid.Int64Range(1, 7).Draw(t, "day of the week")
+	case algorithm.Month:
+		return rapid.SampledFrom([]int64{1, 2, 15, 27, 28, 29, 30, 31}).Draw(t, "day of the month")
+	}
+	return rapid.SampledFrom([]int64{101, 229, 228, 301, 331, 430, 1030, 1231}).Draw(t, "day of the year")
+}
+
+// limitAt returns the limit of an algorithm that has this count and period, which to a calendar is a year or a day.
+func limitAt(a algorithm.Algorithm, count int64, period time.Duration) algorithm.Limit {
+	l := algorithm.Limit{Algorithm: a, Count: count, Period: period}
+	if a == algorithm.Calendar {
+		l.Period, l.Unit = 0, algorithm.Day
+		if period >= 365*day {
+			l.Unit = algorithm.Year
+		}
+	}
+	return l.Canonical()
+}
+
 func drawOptions(t *rapid.T, l *algorithm.Limit) {
 	switch l.Algorithm {
 	case algorithm.TokenBucket, algorithm.GCRA, algorithm.LeakyBucket, algorithm.RefillBucket:
@@ -60,6 +102,8 @@ func drawOptions(t *rapid.T, l *algorithm.Limit) {
 		l.Queue = option(t, "queue", 7)
 	case algorithm.SlidingBuckets:
 		l.Cells = option(t, "cells", min(int64(l.Period), 12))
+	case algorithm.Calendar:
+		drawCalendar(t, l)
 	case algorithm.Exponential:
 		l.Strict = rapid.Bool().Draw(t, "strict")
 	}

@@ -79,7 +79,9 @@ func newWindowModel(l algorithm.Limit) model {
 		return &alignedWindow{count: count, width: width}
 	case algorithm.QuotaReset:
 		return &firstUseWindow{count: count, width: width}
-	case algorithm.SlidingLog:
+	case algorithm.Calendar:
+		return &civilWindow{count: count, calendar: newCivil(l)}
+	case algorithm.SlidingLog, algorithm.Concurrent:
 		return &unitLog{count: count, width: width}
 	case algorithm.SlidingWindow:
 		return &weightedWindow{count: rat(l.Count), width: width}

@@ -85,6 +85,9 @@ func TestPitfallT3WallStepBack(t *testing.T) {
 func TestPitfallT4StoredFuture(t *testing.T) {
 	for _, text := range eachAlgorithm("2/10s") {
 		p := play(t, text)
+		if p.program.Limit().Unit != "" {
+			continue // see TestCalendarOfAStoredFuture
+		}
 		const future, now = 1_790_003_600 * int64(time.Second), 1_790_000_000 * int64(time.Second)
 		capacity := p.program.Limit().Capacity()
 		p.take(capacity, future)
@@ -107,10 +110,11 @@ func TestPitfallT4StoredFuture(t *testing.T) {
 	}
 }
 
-// eachAlgorithm returns a limit of this rate for every algorithm.
+// eachAlgorithm returns a limit of this rate for every algorithm; a calendar's is of a year or a day.
 func eachAlgorithm(rate string) (texts []string) {
+	l := algorithm.MustParseLimit(rate)
 	for _, a := range algorithm.All() {
-		texts = append(texts, string(a)+" "+rate)
+		texts = append(texts, limitAt(a, l.Count, l.Period).String())
 	}
 	return texts
 }

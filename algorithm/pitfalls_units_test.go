@@ -34,6 +34,9 @@ func TestPitfallA12SubSecondWindows(t *testing.T) {
 		"leaky-queue 1/500ms":     time.Second, // the key admits two at once
 	}
 	for _, text := range eachAlgorithm("1/500ms") {
+		if text == "1/day" {
+			continue // has no shorter one
+		}
 		p := play(t, text)
 		p.take(p.program.Limit().Capacity(), 0)
 		want := 500 * time.Millisecond

@@ -93,7 +93,7 @@ func TestEveryValidLimitHasItsText(t *testing.T) {
 }
 
 func FuzzParseLimit(f *testing.F) {
-	for _, text := range append(eachAlgorithm("10/1s"), "100/1m burst=7", "x", "/", "1/", "exponential 1/1h strict", "5/µs") {
+	for _, text := range append(eachAlgorithm("10/1s"), "500/day tz=Europe/Berlin anchor=15", "1/year anchor=02-29", "concurrent 3 lease=1m", "100/1m burst=7", "x", "/", "1/", "exponential 1/1h strict", "5/µs") {
 		f.Add(text)
 	}
 	f.Add(strings.Repeat("9", 300))

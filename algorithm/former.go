@@ -1,0 +1,211 @@
+package algorithm
+
+import (
+	"math"
+	"slices"
+)
+
+// Bounds on the formers of an account.
+const (
+	// MaxFormers is how many limits an account remembers besides the one that it is of.
+	MaxFormers = 3
+	// maxFormerLog is how many entries of a log a former has; older ones are joined.
+	maxFormerLog = 64
+)
+
+// A Former is the state of a limit that was in force before and may be again. It is charged with all that other limits admit.
+type Former struct {
+	Program *Program
+	State   []int64
+	Missed  int64 // units that it had no room for: what is given back is first taken off these
+}
+
+func cloneFormers(formers []Former) []Former {
+	formers = slices.Clone(formers)
+	for i := range formers {
+		formers[i].State = slices.Clone(formers[i].State)
+	}
+	return formers
+}
+
+// become makes the account one of p: the former that p has, or a state in which as much is used as in the one in which most is.
+func (o *opened) become(p *Program, now int64) {
+	states := append([]Former{{Program: o.p, State: o.state}}, o.Formers...)
+	mine := slices.IndexFunc(states, func(f Former) bool { return f.Program.is(p) })
+	switch source, units := mostUsed(states, now); {
+	case mine >= 0:
+		o.state = states[mine].State
+		states = slices.Delete(states, mine, mine+1)
+	case units == 0:
+		o.state = nil
+	default:
+		from := states[source]
+		end := now + from.Program.left(from.State, now)
+		o.state = p.machine.inherit(used{min(units, p.capacity), end, from.Program.machine, from.State}, now)
+	}
+	o.Formers = keep(states, now)
+	end := now + p.left(o.state, now)
+	for i := range o.Holds {
+		o.Holds[i].End = min(o.Holds[i].End, end)
+	}
+	o.Owed = min(o.Owed, p.mostOwed())
+}
+
+// mostUsed returns the state in which most units are used, and how many.
+func mostUsed(states []Former, now int64) (index int, units int64) {
+	for i, f := range states {
+		_, d := f.Program.machine.take(f.State, 0, now)
+		if n := f.Program.capacity - d.Remaining; n > units {
+			index, units = i, n
+		}
+	}
+	return index, units
+}
+
+// keep returns the states that are worth remembering: those that are not fresh, and if they are too many, the latest, but always the one in which
+// most is used.
+func keep(states []Former, now int64) []Former {
+	states = slices.DeleteFunc(states, func(f Former) bool { return f.Program.left(f.State, now) == 0 })
+	for len(states) > MaxFormers {
+		last := len(states) - 1
+		if most, _ := mostUsed(states, now); most == last {
+			last--
+		}
+		states = slices.Delete(states, last, last+1)
+	}
+	for i, f := range states {
+		if m, ok := asLog(f.Program.machine); ok {
+			states[i].State = joined(m.live(f.State, now))
+		}
+	}
+	return states
+}
+
+// joined returns a log with its oldest entries as one, which is as late as the latest of them, if it is long.
+func joined(log []int64) []int64 {
+	if extra := len(log) - 2*maxFormerLog; extra > 0 {
+		sum := units(log[:extra])
+		log = slices.Clone(log[extra:])
+		log[1] += sum
+	}
+	return log
+}
+
+// charge charges the formers with units that were admitted.
+func (o *opened) charge(units, now int64) {
+	if units <= 0 {
+		return
+	}
+	for i := range o.Formers {
+		f := &o.Formers[i]
+		var charged int64
+		f.State, charged = f.Program.charge(f.State, units, now)
+		f.Missed = plus(f.Missed, units-charged)
+	}
+}
+
+// plus adds units, at most as many as there are.
+func plus(a, b int64) int64 { return a + min(b, math.MaxInt64-a) }
+
+// giveBackFormers gives back what a Refund or Cancel does.
+func (o *opened) giveBackFormers(op Op, now int64) {
+	for i := range o.Formers {
+		switch f := &o.Formers[i]; {
+		case op.Kind == Cancel:
+			f.cancel(op.Cost, op.End, now)
+		case len(f.State) > 0:
+			if back := f.unmiss(op.Cost); back > 0 {
+				f.State = f.Program.machine.refund(f.State, back, now)
+			}
+		}
+	}
+}
+
+// cancel gives back units that were taken under a limit, perhaps another, under which the key would have been fresh at end. Where it can't be told
+// how much of them has come back by itself, it is nothing.
+func (f *Former) cancel(units, end, now int64) {
+	m, ok := f.Program.machine.(canceler)
+	if !ok || len(f.State) == 0 {
+		return
+	}
+	if _, log := asLog(f.Program.machine); !log {
+		units = f.unmiss(units)
+	}
+	if units == 0 {
+		return
+	}
+	var back int64
+	if f.State, back = m.cancel(f.State, units, end, now); back == 0 {
+		f.unmiss(units)
+	}
+}
+
+// unmiss takes units off those that were missed, and returns how many are left.
+func (f *Former) unmiss(units int64) int64 {
+	off := min(units, f.Missed)
+	f.Missed -= off
+	return units - off
+}
+
+// charge takes units that another limit admitted, as many as there is room for, and says how many that was. What room there is for a
+// part of a unit is taken too, so that it does not add up.
+func (p *Program) charge(state []int64, units, now int64) (_ []int64, charged int64) {
+	if m, ok := p.machine.(interface {
+		charge(state []int64, units, now int64) ([]int64, int64)
+	}); ok {
+		return m.charge(state, units, now)
+	}
+	_, d := p.machine.take(state, 0, now)
+	charged = min(units, d.Remaining)
+	if charged > 0 {
+		state, _ = p.machine.take(state, charged, now)
+	}
+	return state, charged
+}
+
+func (m linear) charge(state []int64, units, now int64) ([]int64, int64) {
+	debt := m.debt(state, now)
+	if !m.less(debt, m.depth) {
+		return state, 0
+	}
+	room := m.minus(m.depth, debt)
+	charged := min(units, m.units(room))
+	added := room
+	if units <= m.units(m.depth) && m.less(m.times(units), room) {
+		added = m.times(units)
+	}
+	debt = m.plus(debt, added)
+	return m.store(state, instant{now + debt.ticks, debt.rem}), charged
+}
+
+func (m hybrid) charge(state []int64, units, now int64) ([]int64, int64) {
+	if !m.fresh(state, now) && state[0] == smooth {
+		_, charged := m.linear.charge(state[1:], units, now) // in place
+		return state, charged
+	}
+	_, d := m.take(state, 0, now)
+	charged := min(units, d.Remaining)
+	if charged > 0 {
+		state, _ = m.take(state, charged, now)
+	}
+	return state, charged
+}
+
+// charge counts a unit as a whole one where there is room for a part of one.
+func (m slidingWindow) charge(state []int64, units, now int64) ([]int64, int64) {
+	index, previous, current, elapsed := m.at(state, now)
+	room := max(0, m.count-current-m.weighted(previous, elapsed))
+	current += min(units, m.count-current)
+	return append(state[:0], index, previous, current), min(units, room)
+}
+
+func (m exponential) charge(state []int64, units, now int64) ([]int64, int64) {
+	rate, elapsed := m.at(state, now)
+	old := m.next(rate, elapsed, 0)
+	if old >= m.limit {
+		return state, 0
+	}
+	charged := min(units, m.remaining(rate, elapsed))
+	next := max(old, min(m.next(rate, elapsed, float64(units)), m.limit))
+	return append(state[:0], now+m.lead(state, now), int64(math.Float64bits(next))), charged
+}

@@ -1,0 +1,93 @@
+package algorithm
+
+import "slices"
+
+// maxOwed is how many capacities a key can owe. What is beyond that is forgiven.
+const maxOwed = 1024
+
+func (p *Program) mostOwed() int64 {
+	if p.capacity > maxUnits/maxOwed {
+		return maxUnits
+	}
+	return maxOwed * p.capacity
+}
+
+const maxUnits = 1<<63 - 1
+
+// owe adds units that were used and for which there was no room.
+func (o *opened) owe(units, now int64) {
+	if o.Owed == 0 {
+		o.Since = now
+	}
+	o.Owed = min(plus(o.Owed, units), o.p.mostOwed())
+}
+
+// pay takes what is owed as far as there was room for it up to now.
+func (o *opened) pay(now int64) {
+	if o.Owed == 0 {
+		return
+	}
+	owed := o.Owed
+	o.state, o.Owed, o.Since = o.p.repay(o.state, o.Owed, o.Since, now)
+	if _, d := o.p.machine.take(o.state, 0, o.Since); o.Owed > 0 && d.Remaining > 0 { // room for a part
+		part := min(o.Owed, d.Remaining)
+		o.state, _ = o.p.machine.take(o.state, part, o.Since)
+		o.Owed -= part
+	}
+	o.charge(owed-o.Owed, now)
+	if o.Owed == 0 {
+		o.Since = 0
+	}
+}
+
+// repay takes what is owed, from since on up to an end, each time that there is room for a whole capacity or all of it. It returns what is
+// still owed, and the time: that at which all was paid, or the end.
+func (p *Program) repay(state []int64, owed, since, end int64) (_ []int64, left, at int64) {
+	m := p.lenient()
+	at = since
+	for owed > 0 {
+		lump := min(owed, p.capacity)
+		var d Decision
+		if state, d = m.take(state, lump, at); d.Allowed {
+			owed -= lump
+			continue
+		}
+		wait := max(1, int64(d.RetryAfter))
+		if at >= end || wait > end-at {
+			return state, owed, max(at, end)
+		}
+		at += wait
+	}
+	return state, 0, at
+}
+
+// refuse is the answer of a key that owes: nothing remains, and a request waits until all is paid. What takes longer than 73 years takes for ever.
+func (o *opened) refuse(op Op, now int64) (r Result) {
+	p := o.p
+	state, owed, paid := p.repay(slices.Clone(o.state), o.Owed, max(o.Since, now), now+maxSpan/p.tick)
+	wait := p.duration(paid - now)
+	r.Limit, r.ResetAfter = p.capacity, wait+p.duration(p.left(state, paid))
+	cost := op.Cost
+	if op.Kind == TakeUpTo {
+		cost = min(cost, 1)
+	}
+	switch {
+	case cost == 0:
+		r.Allowed = true
+	case cost > p.capacity || owed > 0:
+		r.RetryAfter = Never
+	default:
+		_, after := p.lenient().take(state, cost, paid)
+		r.RetryAfter = wait + p.duration(int64(after.RetryAfter))
+	}
+	return r
+}
+
+// lenient is the program's machine where a denial counts for nothing.
+func (p *Program) lenient() machine {
+	if m, ok := p.machine.(exponential); ok {
+		m.strict = false
+		return m
+	}
+	return p.machine
+}
