@@ -42,6 +42,14 @@ func TestRights(t *testing.T) {
 			{Kind: algorithm.Cancel, Cost: 1, End: time.Now().UnixNano() / 1000 * 1000}, {}, {Kind: algorithm.Reset},
 		} {
 			do(t, b, "key", op)
+			do(t, bind(t, s, "named", text), "key", op)
+		}
+	}
+	for _, b := range named(t, s, "changes", "10/1h", "sliding-log 5/1h", "sliding-buckets 5/1h", "10/month", "concurrent 3 lease=1h") {
+		for _, op := range []algorithm.Op{
+			{Cost: 1}, {Kind: algorithm.Reserve, ID: 1, Cost: 1, Life: int64(time.Hour)}, {Kind: algorithm.Commit, ID: 1}, {Kind: algorithm.Renew, Cost: 1},
+		} {
+			do(t, b, "key", op)
 		}
 	}
 	ask(t, c, "ACL", "SETUSER", "weir", "+select")

@@ -42,18 +42,20 @@ func (b *binding) account(value string) (a algorithm.Account, err error) {
 		}
 		first = first[i+1:]
 	}
-	switch {
-	case kind == 's' && (!m.list() || b.accounts):
-		a.State, err = m.state(first)
-	case kind == 'l' && m.list():
+	if list := m.list() && a.Extra == nil; list != (kind == 'l') {
+		return a, fmt.Errorf("it is of another type than a state of %s", m.limit)
+	} else if list {
 		a.State, err = m.whole(first + ":" + strings.ReplaceAll(rest, "\n", ":"))
-	default:
-		err = fmt.Errorf("a state of %s is of another type", m.limit)
+	} else {
+		a.State, err = m.state(first)
 	}
-	if err == nil {
-		err = a.Check()
+	if err == nil && a.Extra == nil && len(a.State) == 0 || m.letter == 'c' && kind == 's' && m.text(a.State) != first {
+		err = fmt.Errorf("%.100q is no state of %s", first, m.limit)
 	}
-	return a, err
+	if err != nil {
+		return a, err
+	}
+	return a, a.Check()
 }
 
 // value returns an account as the script is told it.

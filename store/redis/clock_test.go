@@ -112,8 +112,9 @@ func TestServersClock(t *testing.T) {
 				t.Fatalf("%s: %+v in %v: %v", text, op, before, err)
 			}
 			at := ns / 1000
-			peek := op.Cost == 0 && op.Kind != algorithm.Reset || op.Kind == algorithm.Take && op.Cost > w.limit.Capacity()
-			repaired := program.Heal(state, at)
+			peek := op.Cost == 0 && op.Kind != algorithm.Reset || op.Kind == algorithm.Take && op.Cost > w.limit.Capacity() ||
+				op.Kind == algorithm.Renew && (w.limit.Algorithm != algorithm.Concurrent || op.Cost > w.limit.Capacity())
+			repaired := program.Heal(state, at) && op.Kind != algorithm.Reset // which does not look
 			kept := slices.Clone(before)
 			after, want := program.Apply(state, op, at)
 			if !peek {

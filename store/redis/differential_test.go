@@ -23,6 +23,8 @@ var limits = []string{
 	"sliding-window 2251799813685248/240h", "sliding-buckets 100/1m", "sliding-buckets 10/7s cells=3",
 	"sliding-buckets 1000/24h cells=3600", "sliding-buckets 5/1s cells=1",
 	"hybrid 10/1s", "hybrid 7/10s", "exponential 10/1s", "exponential 5/1h strict", "exponential 1000000/1m",
+	"10/day", "7/month tz=Europe/Berlin anchor=31", "1000/week tz=America/Sao_Paulo anchor=4", "5/year tz=Asia/Tokyo anchor=02-29",
+	"concurrent 10 lease=30s", "concurrent 3 lease=100ms",
 }
 
 // A walk takes random steps on one key of one limit, and holds the store to the program: in every verdict, and in the state it keeps.
@@ -32,7 +34,7 @@ type walk struct {
 	binding store.Binding
 	program *algorithm.Program
 	now     int64 // µs
-	state   []int64
+	account algorithm.Account
 	ends    []int64 // of takes, in µs
 }
 
@@ -55,6 +57,9 @@ func (w *walk) step() {
 	default:
 		w.now += w.Int64N(2 * unit)
 	}
+	if w.now > 3_000_000_000_000_000 {
+		w.now = 1_700_000_000_000_000
+	}
 }
 
 func (w *walk) op() algorithm.Op {
@@ -68,20 +73,26 @@ func (w *walk) op() algorithm.Op {
 	case 2:
 		cost = 1
 	}
-	switch w.IntN(12) {
+	end := func() int64 {
+		if len(w.ends) > 0 && w.IntN(5) > 0 {
+			return w.ends[w.IntN(len(w.ends))]
+		}
+		return w.now + w.Int64N(int64(w.limit.Period/time.Microsecond))
+	}
+	switch w.IntN(15) {
 	case 0, 1:
 		return algorithm.Op{Kind: algorithm.TakeUpTo, Cost: cost}
 	case 2:
 		return algorithm.Op{Kind: algorithm.Refund, Cost: cost}
 	case 3, 4:
-		end := w.now + w.Int64N(int64(w.limit.Period/time.Microsecond))
-		if len(w.ends) > 0 && w.IntN(5) > 0 {
-			end = w.ends[w.IntN(len(w.ends))]
-		}
-		return algorithm.Op{Kind: algorithm.Cancel, Cost: cost, End: end}
+		return algorithm.Op{Kind: algorithm.Cancel, Cost: cost, End: end()}
 	case 5:
 		if w.IntN(5) == 0 {
 			return algorithm.Op{Kind: algorithm.Reset}
+		}
+	case 6, 7, 8:
+		if w.limit.Algorithm == algorithm.Concurrent || w.IntN(6) == 0 {
+			return algorithm.Op{Kind: algorithm.Renew, Cost: cost, End: end()}
 		}
 	}
 	return algorithm.Op{Kind: algorithm.Take, Cost: cost}
@@ -98,24 +109,50 @@ func (w *walk) took(v algorithm.Verdict, at int64) {
 func (w *walk) run(ctx context.Context, key string, steps int) error {
 	for i := range steps {
 		w.step()
-		op := w.op()
-		before := slices.Clone(w.state)
-		var want algorithm.Result
-		w.state, want = w.program.Apply(w.state, op, w.now)
-		send := op
-		send.End *= 1000
-		got, err := w.binding.Do(ctx, key, send, w.now*1000)
-		if err != nil || got != want.Verdict() {
-			return fmt.Errorf("step %d: %+v at %d in %v: %+v, %v, want %+v", i, op, w.now, before, got, err, want.Verdict())
+		if err := w.follow(ctx, key, w.op()); err != nil {
+			return fmt.Errorf("step %d: %w", i, err)
 		}
-		w.took(got, w.now)
 		if i%4 > 0 && i < steps-1 {
 			continue
 		}
-		state, _, err := w.binding.(store.Inspector).Inspect(ctx, key, w.now*1000)
-		if err != nil || !slices.Equal(state, w.state) {
-			return fmt.Errorf("step %d: %+v at %d makes of %v: %v, %v, want %v", i, op, w.now, before, state, err, w.state)
+		if err := w.kept(ctx, key); err != nil {
+			return fmt.Errorf("step %d: %w", i, err)
 		}
+	}
+	return nil
+}
+
+// follow carries out an operation, whose times are in microseconds, and wants the verdict that the account has.
+func (w *walk) follow(ctx context.Context, key string, op algorithm.Op) error {
+	before := w.account
+	before.State = slices.Clone(before.State)
+	account, want := w.account.Apply(w.program, op, w.now)
+	if op.Kind > algorithm.TakeUpTo || op.Cost > 0 {
+		w.account = account
+	}
+	send := op
+	send.End *= 1000
+	send.Life *= 1000
+	got, err := w.binding.Do(ctx, key, send, w.now*1000)
+	if err != nil || got != want.Verdict() {
+		return fmt.Errorf("%v: %+v at %d in %q, %v: %+v, %w, want %+v", w.limit, op, w.now, before.Head(), before.State, got, err, want.Verdict())
+	}
+	w.took(got, w.now)
+	return nil
+}
+
+// kept wants the server to have what the account is, and an Inspector to show it.
+func (w *walk) kept(ctx context.Context, key string) error {
+	kept, _, err := redis.Kept(ctx, w.binding, key)
+	if err != nil || len(kept.State)+len(w.account.State) > 0 && kept.Head() != w.account.Head() || !slices.Equal(kept.State, w.account.State) {
+		return fmt.Errorf("at %d is kept %q, %v, %w; want %q, %v", w.now, kept.Head(), kept.State, err, w.account.Head(), w.account.State)
+	}
+	if !w.account.Plain(w.program) {
+		return nil
+	}
+	state, _, err := w.binding.(store.Inspector).Inspect(ctx, key, w.now*1000)
+	if err != nil || !slices.Equal(state, w.account.State) {
+		return fmt.Errorf("at %d is shown %v, %w; want %v", w.now, state, err, w.account.State)
 	}
 	return nil
 }
@@ -133,7 +170,7 @@ func TestStoreKeepsWhatTheProgramDoes(t *testing.T) {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
 			limit := algorithm.MustParseLimit(text)
-			specs := []store.Spec{{Limit: limit, Name: t.Name()}}
+			specs := []store.Spec{{Limit: limit, Name: t.Name()}, {Limit: limit}}
 			if limit.Algorithm.Linear() {
 				specs = append(specs, store.Spec{Limit: limit, Name: t.Name(), TimeDebt: true})
 			}
@@ -171,10 +208,7 @@ func TestTakeAllIsWhatTheProgramDoes(t *testing.T) {
 	var walks []*walk
 	for _, text := range limits {
 		if limit := algorithm.MustParseLimit(text); !limit.Strict {
-			b, err := s.Bind(store.Spec{Limit: limit, Name: t.Name()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := bind(t, s, t.Name(), text)
 			walks = append(walks, &walk{Rand: random, limit: limit, binding: b, program: b.(store.Inspector).Program(), now: 1_700_000_000_000_000})
 		}
 	}
@@ -195,21 +229,21 @@ func TestTakeAllIsWhatTheProgramDoes(t *testing.T) {
 		passed := true
 		for j, w := range pair {
 			parts[j] = store.Part{Binding: w.binding, Limit: w.limit, Key: keys[j], Cost: random.Int64N(w.limit.Capacity()/2 + 3)}
-			state, r := w.program.Apply(slices.Clone(w.state), algorithm.Op{Cost: parts[j].Cost}, w.now)
+			state, r := w.program.Apply(slices.Clone(w.account.State), algorithm.Op{Cost: parts[j].Cost}, w.now)
 			after[j], want[j], passed = state, r.Verdict(), passed && r.Allowed
 		}
 		for j, w := range pair {
 			if passed {
-				w.state = after[j]
+				w.account = algorithm.Account{Program: w.program, State: after[j]}
 			} else if want[j].Granted >= 0 {
-				_, r := w.program.Apply(slices.Clone(w.state), algorithm.Op{}, w.now)
+				_, r := w.program.Apply(slices.Clone(w.account.State), algorithm.Op{}, w.now)
 				want[j] = r.Verdict()
 			}
 		}
 		got, err := s.TakeAll(t.Context(), parts, w.now*1000, nil)
 		if err != nil || !slices.EqualFunc(got, want, func(o store.Outcome, v algorithm.Verdict) bool { return o.Verdict == v }) {
 			t.Fatalf("%s and %s, costs %d and %d in %v and %v: %+v, %v, want %+v",
-				w.limit, other.limit, parts[0].Cost, parts[1].Cost, w.state, other.state, got, err, want)
+				w.limit, other.limit, parts[0].Cost, parts[1].Cost, w.account.State, other.account.State, got, err, want)
 		}
 	}
 }

@@ -40,7 +40,7 @@ type Store struct {
 	timeout time.Duration
 	cluster bool
 
-	lines   lines
+	lines lines
 
 	healed, conflicts, reloads, failures atomic.Int64
 }
