@@ -45,7 +45,7 @@ func (c *Client) Validate() error {
 	case len(c.Note) > maxNote || !isText(c.Note):
 		return fmt.Errorf("clients: note of client %s is %s; accepted: at most %d bytes of UTF-8 without NUL", quoteShort(c.Name), quoteShort(c.Note), maxNote)
 	}
-	if err := errors.Join(checkTime("from", c.From), checkTime("until", c.Until)); err != nil {
+	if err := errors.Join(checkTime("from", c.Name, c.From), checkTime("until", c.Name, c.Until)); err != nil {
 		return err
 	}
 	if !c.From.IsZero() && !c.Until.IsZero() && !c.From.Before(c.Until) {
@@ -64,9 +64,9 @@ func (c *Client) Validate() error {
 
 func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
-func checkTime(field string, t time.Time) error {
+func checkTime(field, client string, t time.Time) error {
 	if year := t.UTC().Year(); !t.IsZero() && (year < 1 || year > 9999) {
-		return fmt.Errorf("clients: %s is in the year %d; accepted: 1 to 9999", field, year)
+		return fmt.Errorf("clients: %s of client %s is in the year %d; accepted: 1 to 9999", field, quoteShort(client), year)
 	}
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/stdlib"
-	_ "modernc.org/sqlite" // the driver named sqlite
 )
 
 // A Database is a connection to the clients' database, to look at and edit them. It may be used by many goroutines at a time.
@@ -80,7 +79,7 @@ func (l *location) connect(ctx context.Context, create bool) (*Database, error) 
 			return nil, err
 		}
 		// A transaction that writes asks for the lock when it begins, so that it never has to give up half way.
-		name := (&url.URL{Scheme: "file", OmitHost: true, Path: l.file, RawQuery: "mode=rw&_txlock=immediate&_busy_timeout=5000&_journal_mode=WAL"}).String()
+		name := (&url.URL{Scheme: "file", OmitHost: true, Path: l.file, RawQuery: "mode=rw&_txlock=immediate&_busy_timeout=5000"}).String()
 		db, err := sql.Open("sqlite", name)
 		if err != nil {
 			return nil, err

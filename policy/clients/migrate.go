@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"modernc.org/sqlite"
+	sqlitelib "modernc.org/sqlite/lib"
 )
 
 //go:embed migrations
@@ -77,7 +80,7 @@ func Script(databaseURL string) (string, error) {
 		q = &postgresQueries
 	}
 	var b strings.Builder
-	b.WriteString("BEGIN;\n" + q.migrations + "\n")
+	b.WriteString(q.prepare + "BEGIN;\n" + q.migrations + "\n")
 	for _, s := range steps {
 		fmt.Fprintf(&b, "\n%s"+q.done+"\n", s.SQL, s.Number)
 	}
@@ -86,13 +89,27 @@ func Script(databaseURL string) (string, error) {
 }
 
 // migrate takes the steps that are missing. It writes nothing if there is none.
-func (d *Database) migrate(ctx context.Context) (taken []Migration, err error) {
+func (d *Database) migrate(ctx context.Context) ([]Migration, error) {
+	for end := time.Now().Add(askWithin); ; {
+		steps, err := d.migrateOnce(ctx)
+		// SQLite does not always wait for others who make the same file.
+		busy, ok := errors.AsType[*sqlite.Error](err)
+		if !ok || busy.Code()&0xff != sqlitelib.SQLITE_BUSY || time.Now().After(end) || !sleep(ctx, 20*time.Millisecond) {
+			return steps, err
+		}
+	}
+}
+
+func (d *Database) migrateOnce(ctx context.Context) (taken []Migration, err error) {
 	steps, err := d.at.migrations()
 	if err != nil {
 		return nil, err
 	}
 	if at, err := d.schema(ctx, d.db); err != nil || at >= len(steps) {
 		return nil, errors.Join(err, tooNew(at, len(steps)))
+	}
+	if _, err := d.db.ExecContext(ctx, d.q.prepare); err != nil {
+		return nil, err
 	}
 	tx, err := d.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -108,17 +125,16 @@ func (d *Database) migrate(ctx context.Context) (taken []Migration, err error) {
 			return nil, err
 		}
 	}
-	at, err := d.schema(ctx, tx) // somebody else may have been quicker
+	// Somebody else may have been quicker. Whether the table is there is not asked again: a session that has not found one may not find it for a while.
+	if _, err := tx.ExecContext(ctx, d.q.migrations); err != nil {
+		return nil, err
+	}
+	at, err := d.latest(ctx, tx)
+	if err == nil {
+		err = tooNew(at, len(steps))
+	}
 	if err != nil {
 		return nil, err
-	}
-	if err := tooNew(at, len(steps)); err != nil {
-		return nil, err
-	}
-	if at == 0 {
-		if _, err := tx.ExecContext(ctx, d.q.migrations); err != nil {
-			return nil, err
-		}
 	}
 	for _, s := range steps[at:] {
 		if _, err := tx.ExecContext(ctx, s.SQL+fmt.Sprintf(d.q.done, s.Number)); err != nil {
@@ -168,6 +184,11 @@ func (d *Database) schema(ctx context.Context, in asker) (at int, err error) {
 	if err := in.QueryRowContext(ctx, exists).Scan(&n); err != nil || n == 0 {
 		return 0, err
 	}
+	return d.latest(ctx, in)
+}
+
+// latest is schema where the table of migrations is there.
+func (d *Database) latest(ctx context.Context, in asker) (at int, err error) {
 	err = in.QueryRowContext(ctx, `SELECT coalesce(max(number), 0) FROM weir_clients_migrations`).Scan(&at)
 	if missing, ok := errors.AsType[*pgconn.PgError](err); ok && missing.Code == "42501" {
 		err = fmt.Errorf("%w; run GRANT SELECT ON weir_clients, weir_clients_changes, weir_clients_migrations TO the user of the URL", err)

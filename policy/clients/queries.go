@@ -5,7 +5,7 @@ type queries struct {
 	head, known, every, all, changed string
 	get, list, remove                string
 	put                              string // a client, plan, limits, note, from, until; in PostgreSQL an array of each
-	migrations, lock, done           string
+	prepare, migrations, lock, done  string // prepare is run before the transaction of the migrations
 }
 
 const (
@@ -61,6 +61,7 @@ var sqliteQueries = func() queries {
 		remove: `DELETE FROM weir_clients WHERE client = ?1`,
 		put: `INSERT INTO weir_clients (client, plan, limits, note, valid_from, valid_until)
 			VALUES (?1, ?2, ?3, ?4, ` + time + `?5 / 1000000.0, 'unixepoch'), ` + time + `?6 / 1000000.0, 'unixepoch')) ` + upset,
+		prepare:    "PRAGMA journal_mode = WAL;\n", // who reads and who writes do not wait for each other; the file keeps it
 		migrations: `CREATE TABLE IF NOT EXISTS weir_clients_migrations (number INTEGER PRIMARY KEY, applied_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))) STRICT;`,
 		done:       `INSERT INTO weir_clients_migrations (number) VALUES (%d);`,
 	}
