@@ -170,6 +170,7 @@ func (a Account) open(p *Program, now int64) *opened {
 	o.Formers = slices.DeleteFunc(o.Formers, func(f Former) bool { return f.Program.left(f.State, now) == 0 })
 	if !o.p.is(p) {
 		o.become(p, now)
+		o.p = p
 		o.pay(now)
 	}
 	o.p = p
