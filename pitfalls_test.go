@@ -17,6 +17,17 @@ import (
 
 var background = context.Background()
 
+// rate is the text of a limit of this count and period, which to a calendar is a day.
+func rate(a weir.Algorithm, count, period string) string {
+	switch a {
+	case weir.Calendar:
+		return count + "/day"
+	case weir.Concurrent:
+		return string(a) + " " + count + " lease=" + period
+	}
+	return string(a) + " " + count + "/" + period
+}
+
 // takeAt takes from the key "k", and fails the test if no decision can be made.
 func takeAt(t *testing.T, l *weir.Limiter, cost int64, now time.Time) weir.Decision {
 	t.Helper()
@@ -62,8 +73,11 @@ func TestPitfallT2ClockReadBeforeTheState(t *testing.T) {
 // when the clock is right again. (Take reads the store's clock, which is never set: then there is nothing to notice.)
 func TestPitfallT3CallersClockStepsBack(t *testing.T) {
 	for _, a := range algorithm.All() {
-		l := newLimiter(t, string(a)+" 4/1s")
+		l := newLimiter(t, rate(a, "4", "1s"))
 		now := time.Unix(1_790_000_000, 0)
+		if a == weir.Calendar {
+			now = time.Unix(1_790_035_199, 0) // a second before a day begins
+		}
 		capacity := takeAt(t, l, 1, now).Limit
 		takeAt(t, l, capacity-1, now)
 		if d := takeAt(t, l, 1, now.Add(-time.Hour)); d.Allowed || d.Remaining != 0 {
@@ -85,7 +99,7 @@ func TestPitfallT7BoundaryInterleave(t *testing.T) {
 		if a == weir.MinInterval {
 			continue // one unit at a time: there is nothing to interleave
 		}
-		l := newLimiter(t, string(a)+" 10/10s")
+		l := newLimiter(t, rate(a, "10", "10s"))
 		edge := time.Unix(1_790_000_000, 0)
 		read := edge.Add(-time.Nanosecond) // A
 		takeAt(t, l, 3, edge)              // B

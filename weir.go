@@ -32,6 +32,8 @@ const (
 	SlidingBuckets = algorithm.SlidingBuckets
 	Hybrid         = algorithm.Hybrid
 	Exponential    = algorithm.Exponential
+	Calendar       = algorithm.Calendar
+	Concurrent     = algorithm.Concurrent
 )
 
 // A Decision is the answer to one request. A denial is a Decision; an error means that none could be made.
@@ -55,9 +57,12 @@ var ErrClientTime = store.ErrClientTime
 // ParseLimit reads the limit text:
 //
 //	[algorithm] count/period [burst=n] [queue=n] [cells=n] [strict]
+//	[calendar] count/day|week|month|year [tz=zone] [anchor=n]
+//	concurrent count lease=duration
 //
-// as in "100/1m" (a token bucket), "gcra 10/1s burst=20" or "sliding-buckets 100/1m cells=60". The period is a Go
-// duration; a bare unit stands for one of it ("10/s"). Limit.String writes the text back.
+// as in "100/1m" (a token bucket), "gcra 10/1s burst=20", "sliding-buckets 100/1m cells=60", "10000/month",
+// "500/day tz=Europe/Berlin anchor=15" or "concurrent 10 lease=30s". The period is a Go duration; a bare unit stands for one of it ("10/s"). Limit.String
+// writes the text back.
 func ParseLimit(text string) (Limit, error) { return algorithm.ParseLimit(text) }
 
 // MustParseLimit is ParseLimit for a text known to be right; it panics on any other.

@@ -1,7 +1,9 @@
 package algorithm
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -150,12 +152,30 @@ func location(zone string) (*time.Location, error) {
 	if found, ok := locations.Load(zone); ok {
 		return found.(*time.Location), nil //nolint:forcetypeassert // nothing else is put there
 	}
-	loc, err := time.LoadLocation(zone)
-	if err != nil || zone == "" || zone == "Local" || strings.ContainsAny(zone, " \t\n") {
-		return nil, refuse("tz", strconv.Quote(zone), "%s", zoneAccepted)
+	var loc *time.Location
+	err := errZone
+	if zoneName.MatchString(zone) && zone != "Local" {
+		loc, err = time.LoadLocation(zone)
+	}
+	if err != nil {
+		return nil, refuse("tz", quoteShort(zone), "%s", zoneAccepted)
 	}
 	locations.Store(zone, loc)
 	return loc, nil
+}
+
+// The IANA's names are of this form. Other paths lead to the same zones by many ways, or to what is the machine's own.
+var zoneName = regexp.MustCompile(`^[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$`)
+
+var errZone = errors.New("no name of a time zone")
+
+// quoteShort quotes what may be long.
+func quoteShort(text string) string {
+	const most = 100
+	if len(text) > most {
+		return strconv.Quote(text[:most]) + "…"
+	}
+	return strconv.Quote(text)
 }
 
 // calendar counts the units of the current window of a calendar.

@@ -127,6 +127,9 @@ func (p *Program) readFormer(text string) (f Former, err error) {
 	if err = readInts(words[1], &f.Missed); err != nil || f.Missed < 0 {
 		return f, fmt.Errorf("was is %.100q; accepted: 0 or more units that it missed", text)
 	}
+	if words[2] == "" { // one whose units were all given back
+		return f, nil
+	}
 	f.State = make([]int64, 1+strings.Count(words[2], ","))
 	to := make([]*int64, len(f.State))
 	for i := range to {

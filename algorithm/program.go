@@ -101,11 +101,15 @@ func newMachine(l Limit, tick int64) (machine, error) {
 
 // wholeTicks converts a period for an algorithm whose windows are whole ticks.
 func wholeTicks(l Limit, tick int64) (int64, error) {
+	field := "period"
+	if l.Algorithm == Concurrent {
+		field = "lease"
+	}
 	if int64(l.Period)%tick != 0 {
-		return 0, refuse("period", l.Period, "a whole number of %v in this store", time.Duration(tick))
+		return 0, refuse(field, l.Period, "a whole number of %v in this store", time.Duration(tick))
 	}
 	if int64(l.Period) >= maxSpan/2 {
-		return 0, refuse("period", l.Period, "less than %v", time.Duration(maxSpan/2))
+		return 0, refuse(field, l.Period, "less than %v", time.Duration(maxSpan/2))
 	}
 	return int64(l.Period) / tick, nil
 }

@@ -30,23 +30,32 @@ func ParseLimit(text string) (Limit, error) {
 		l.Algorithm, words = Algorithm(words[0]), words[1:]
 	}
 	if len(words) == 0 {
-		return Limit{}, refuse("text", fmt.Sprintf("%q", text), "[algorithm] count/period, such as 100/1m or gcra 10/1s burst=20")
+		return Limit{}, refuse("text", fmt.Sprintf("%q", text), "[algorithm] count/period, such as 100/1m, gcra 10/1s burst=20 or 500/day, or concurrent count lease=duration")
 	}
 	var err error
 	if l.Algorithm == Concurrent {
-		l.Count, err = parseCount("count", words[0])
+		l.Count, err = parseConcurrent(words[0])
 	} else {
 		err = l.parseRate(words[0])
 	}
 	if err != nil {
 		return Limit{}, err
 	}
+	seen := map[string]bool{}
 	for _, word := range words[1:] {
-		if err := l.parseOption(word); err != nil {
+		name, value, _ := strings.Cut(word, "=")
+		if seen[name] {
+			return Limit{}, refuse(name, "twice", "once")
+		}
+		seen[name] = true
+		if err := l.parseOption(word, name, value); err != nil {
 			return Limit{}, err
 		}
 	}
 	l = l.Canonical()
+	if l.Algorithm == Concurrent && !seen["lease"] {
+		return Limit{}, refuse("lease", "none", "how long a unit is in flight if nobody releases it, such as lease=30s")
+	}
 	return l, l.Validate()
 }
 
@@ -87,8 +96,15 @@ func (l *Limit) parseRate(word string) (err error) {
 	return nil
 }
 
-func (l *Limit) parseOption(word string) (err error) {
-	name, value, _ := strings.Cut(word, "=")
+// parseConcurrent reads a count that is per nothing.
+func parseConcurrent(word string) (int64, error) {
+	if strings.Contains(word, "/") {
+		return 0, refuse("count", strconv.Quote(word), "a count and a lease for concurrent, such as concurrent 10 lease=30s")
+	}
+	return parseCount("count", word)
+}
+
+func (l *Limit) parseOption(word, name, value string) (err error) {
 	var field *int64
 	switch name {
 	case "burst":
@@ -98,8 +114,8 @@ func (l *Limit) parseOption(word string) (err error) {
 	case "cells":
 		field = &l.Cells
 	case "strict":
-		if word != name || l.Strict {
-			return refuse("option", fmt.Sprintf("%q", word), "strict, once, with no value")
+		if word != name {
+			return refuse("option", strconv.Quote(word), "strict, with no value")
 		}
 		l.Strict = true
 		return nil
@@ -107,9 +123,6 @@ func (l *Limit) parseOption(word string) (err error) {
 		return l.parseCalendarOption(name, value)
 	default:
 		return refuse("option", fmt.Sprintf("%q", word), "burst=n, queue=n, cells=n, strict, tz=zone, anchor=n or lease=duration")
-	}
-	if *field != 0 {
-		return refuse(name, "twice", "once")
 	}
 	if *field, err = parseCount(name, value); err == nil && *field < 1 {
 		err = refuse(name, *field, "1 or more")
@@ -122,8 +135,6 @@ func (l *Limit) parseCalendarOption(name, value string) (err error) {
 	switch {
 	case name == "lease" && l.Algorithm != Concurrent:
 		return refuse(name, strconv.Quote(value), "none for %s", l.Canonical().Algorithm)
-	case name == "tz" && l.Zone != "" || name == "anchor" && l.Anchor != 0 || name == "lease" && l.Period != 0:
-		return refuse(name, "twice", "once")
 	case name == "tz":
 		if l.Zone = value; value == "" {
 			return refuse(name, strconv.Quote(value), "%s", zoneAccepted)

@@ -31,8 +31,15 @@ func TestLimitTextRoundTrips(t *testing.T) {
 		"hybrid 10/10s":                  {Algorithm: algorithm.Hybrid, Count: 10, Period: 10 * time.Second},
 		"exponential 100/1h":             {Algorithm: algorithm.Exponential, Count: 100, Period: hour},
 		"exponential 100/1h strict":      {Algorithm: algorithm.Exponential, Count: 100, Period: hour, Strict: true},
-		"7/1h30m":                        {Algorithm: algorithm.TokenBucket, Count: 7, Period: 90 * minute, Burst: 7},
-		"7/1.5s burst=9":                 {Algorithm: algorithm.TokenBucket, Count: 7, Period: 1500 * time.Millisecond, Burst: 9},
+		"10000/month":                    {Algorithm: algorithm.Calendar, Count: 10000, Period: 30 * day, Unit: algorithm.Month, Zone: "UTC", Anchor: 1},
+		"500/day tz=Europe/Berlin anchor=15": {
+			Algorithm: algorithm.Calendar, Count: 500, Period: day, Unit: algorithm.Day, Zone: "Europe/Berlin", Anchor: 15,
+		},
+		"5/week anchor=7":         {Algorithm: algorithm.Calendar, Count: 5, Period: 7 * day, Unit: algorithm.Week, Zone: "UTC", Anchor: 7},
+		"1/year anchor=04-06":     {Algorithm: algorithm.Calendar, Count: 1, Period: 365 * day, Unit: algorithm.Year, Zone: "UTC", Anchor: 406},
+		"concurrent 10 lease=30s": {Algorithm: algorithm.Concurrent, Count: 10, Period: 30 * time.Second},
+		"7/1h30m":                 {Algorithm: algorithm.TokenBucket, Count: 7, Period: 90 * minute, Burst: 7},
+		"7/1.5s burst=9":          {Algorithm: algorithm.TokenBucket, Count: 7, Period: 1500 * time.Millisecond, Burst: 9},
 	} {
 		got, err := algorithm.ParseLimit(text)
 		if err != nil || got != want {
@@ -56,6 +63,11 @@ func TestLimitTextHasOneSpelling(t *testing.T) {
 		"leaky-bucket 4/1s burst=4":       "leaky-bucket 4/1s",
 		"leaky-queue 4/1s queue=4":        "leaky-queue 4/1s",
 		"sliding-buckets 100/1m cells=60": "sliding-buckets 100/1m",
+		"calendar 5/day anchor=00 tz=UTC": "5/day",
+		"5/month anchor=1":                "5/month",
+		"5/year anchor=01-01":             "5/year",
+		"5/day anchor=3 tz=Asia/Tokyo":    "5/day tz=Asia/Tokyo anchor=3",
+		"concurrent 3 lease=60s":          "concurrent 3 lease=1m",
 		"1/24h0m0s":                       "1/24h",
 		"1/10m0s":                         "1/10m",
 	} {

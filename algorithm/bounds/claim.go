@@ -1,6 +1,10 @@
 package bounds
 
-import "github.com/weirlimit/weir/algorithm"
+import (
+	"fmt"
+
+	"github.com/weirlimit/weir/algorithm"
+)
 
 // A size is what the formulas speak of: q units per window of w ticks, capacity b, cells of d ticks.
 type size struct{ q, b, w, d int64 }
@@ -33,7 +37,8 @@ type claim struct {
 	bound     bound
 }
 
-// claims lists every algorithm in the order of the documentation.
+// claims lists the algorithms in the order of the documentation: all but calendar, which is fixed-window on a grid of days, whose ticks are too
+// many to search.
 func claims() []claim {
 	return []claim{
 		{algorithm: algorithm.TokenBucket, bound: bucket},
@@ -51,6 +56,7 @@ func claims() []claim {
 		{algorithm: algorithm.SlidingBuckets, bound: cells, options: " cells=3"},
 		{algorithm: algorithm.Hybrid, bound: hybrid},
 		{algorithm: algorithm.Exponential, bound: bucket},
+		{algorithm: algorithm.Concurrent, bound: log},
 	}
 }
 
@@ -92,6 +98,14 @@ var (
 	// For q ≥ 2: a quota of 1 never gets to be smooth, and is a quota-reset.
 	hybrid = bound{halfOpen: twiceLess, closed: twiceLess, mixed: twice}
 )
+
+// text returns the limit text of q units per w ticks.
+func text(name algorithm.Algorithm, q, w int64, options string) string {
+	if name == algorithm.Concurrent {
+		return fmt.Sprintf("%s %d lease=%dns", name, q, w)
+	}
+	return fmt.Sprintf("%s %d/%dns%s", name, q, w, options)
+}
 
 // up returns ⌈a/b⌉.
 func up(a, b int64) int64 { return (a + b - 1) / b }

@@ -70,7 +70,7 @@ func (f formula) at(s size) string { return fmt.Sprintf("%s = %d", f.text, f.of(
 
 // check searches a limit and compares what it admits with the claim.
 func (c claim) check(q, w int64, options string) (size, error) {
-	text := fmt.Sprintf("%s %d/%dns%s", c.algorithm, q, w, options)
+	text := text(c.algorithm, q, w, options)
 	s, err := newSearch(text)
 	if err != nil {
 		return size{}, err
