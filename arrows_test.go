@@ -24,6 +24,7 @@ var arrows = map[string][]string{
 	"store/storetest":        {"algorithm", "store", "store/memory"},
 	"store/storetest/engine": {},
 	"":                       {"algorithm", "store", "store/memory"},
+	"policy":                 {"", "algorithm", "store", "store/memory"},
 	"policy/clients":         {"", "policy"},
 	"replay":                 {"", "store/memory"},
 	"server/limiters":        {"", "algorithm", "store"},

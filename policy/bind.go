@@ -1,0 +1,182 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/store"
+)
+
+// A bound is a limit under the name of its state, bound to the store.
+type bound struct {
+	limit    weir.Limit // canonical
+	capacity int64
+	name     string
+	field    string // where the configuration has it
+
+	binding store.Binding
+	local   store.Binding // of this process alone, for policies that fall back to it
+}
+
+// A boundKey tells bound limits apart.
+type boundKey struct {
+	name  string
+	limit weir.Limit
+}
+
+// rules are all that Check reads: they are never changed once they are in use.
+type rules struct {
+	*inventory
+	clients Clients
+	own     map[boundKey]*bound // of clients' own limits
+}
+
+// bindAll binds all limits of the configuration. A limit that was bound before is taken from there.
+func (s *Set) bindAll(v *inventory, p *problems) {
+	bind := func(r *rule, g *group) {
+		for _, b := range g.limits {
+			if err := s.bind(b, r.onError == errorLocal); err != nil {
+				p.add(b.field, "is %q, which the store refuses: %s", b.limit, strings.TrimPrefix(err.Error(), "weir: "))
+			}
+		}
+	}
+	for i := range v.rules {
+		r := &v.rules[i]
+		bind(r, r.limits)
+		for _, name := range sorted(r.plans) {
+			bind(r, r.plans[name])
+		}
+		if r.candidate != nil {
+			bind(r, r.candidate)
+		}
+	}
+}
+
+func (s *Set) bind(b *bound, local bool) (err error) {
+	spec := store.Spec{Limit: b.limit, Name: b.name}
+	if b.binding, err = s.store.Bind(spec); err != nil {
+		return err
+	}
+	if local {
+		b.local, err = s.local.Bind(spec)
+	}
+	return err
+}
+
+// bindClients binds the limits of clients' own, and reports the first grant that makes no sense under these policies.
+func (s *Set) bindClients(v *inventory, clients Clients, before map[boundKey]*bound) (map[boundKey]*bound, error) {
+	own := map[boundKey]*bound{}
+	if clients == nil {
+		return own, nil
+	}
+	err := clients.Grants(func(g *Grant) error {
+		if g.Plan != "" {
+			if !v.plans[g.Plan] {
+				return fmt.Errorf("weir: plan %s is of no policy; accepted: %s", short(g.Plan), accepted(sorted(v.plans)))
+			}
+			return nil
+		}
+		for _, name := range sorted(g.Limits) {
+			if err := s.bindOwn(v, name, g.Limits[name], own, before); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return own, err
+}
+
+// bindOwn binds limits of a client's own for the policy, or for all that have plans.
+func (s *Set) bindOwn(v *inventory, policy string, limits []weir.Limit, own, before map[boundKey]*bound) error {
+	if policy != "" && v.byName[policy] == nil {
+		return fmt.Errorf("weir: a client has limits for %s, which is no policy; accepted: %s", short(policy), accepted(sorted(v.byName)))
+	}
+	if len(limits) > maxLimits {
+		return fmt.Errorf("weir: a client has %d limits for one policy; accepted: at most %d", len(limits), maxLimits)
+	}
+	for i := range v.rules {
+		r := &v.rules[i]
+		if policy == "" && r.plans == nil || policy != "" && policy != r.name {
+			continue
+		}
+		if r.client == nil {
+			return fmt.Errorf("weir: a client has limits for %q, which knows no clients; accepted: a policy whose key is not all, or that has a client", policy)
+		}
+		for j, limit := range limits {
+			key := ownKey(r, j, limit)
+			if own[key] != nil {
+				continue
+			}
+			local := r.onError == errorLocal
+			b := before[key]
+			if b == nil || local && b.local == nil {
+				b = &bound{limit: key.limit, capacity: limit.Capacity(), name: key.name}
+				if err := s.bind(b, local); err != nil {
+					return fmt.Errorf("weir: a client's limit %q for %q: %w", limit, r.name, err)
+				}
+			}
+			own[key] = b
+		}
+	}
+	return nil
+}
+
+// ownKey is what a client's own limit is bound as: it has the state of the default limit in its place.
+func ownKey(r *rule, i int, limit weir.Limit) boundKey {
+	if i < len(r.limits.limits) {
+		return boundKey{r.limits.limits[i].name, limit.Canonical()}
+	}
+	return boundKey{r.name + "/" + strconv.Itoa(i+1), limit.Canonical()}
+}
+
+// group returns what applies to the client, and its name.
+func (v *rules) group(r *rule, request *Request) (g *group, client string) {
+	if v.clients == nil || r.client == nil {
+		return r.limits, ""
+	}
+	_, client = r.client.value(request)
+	if client == "" {
+		return r.limits, ""
+	}
+	grant, ok := v.clients.Grant(client)
+	if !ok {
+		return r.limits, client
+	}
+	if grant.Plan != "" {
+		if plan := r.plans[grant.Plan]; plan != nil {
+			return plan, client
+		}
+		return r.limits, client
+	}
+	limits, ok := grant.Limits[r.name]
+	if !ok && r.plans != nil {
+		limits = grant.Limits[""]
+	}
+	if len(limits) == 0 {
+		return r.limits, client
+	}
+	g = &group{plan: planOwn}
+	for i, limit := range limits {
+		b := v.own[ownKey(r, i, limit)]
+		if b == nil { // the clients have it since a moment, and are about to be given to us again
+			return r.limits, client
+		}
+		g.limits = append(g.limits, b)
+	}
+	return g, client
+}
+
+// accepted lists names, bounded.
+func accepted(names []string) string {
+	const most = 10
+	if len(names) == 0 {
+		return "none"
+	}
+	if len(names) > most {
+		names = append(slices.Clone(names[:most]), "…")
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,212 @@
+package policy
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weirlimit/weir"
+)
+
+// What a plan can be besides limits, and what a client's grant of its own limits is called.
+const (
+	planDeny      = "deny"
+	planUnlimited = "unlimited"
+	planOwn       = "own"
+)
+
+const (
+	policyNames = "1 to 64 of a-z 0-9 . _ -"
+	limitNames  = policyNames + ", and not a number: a limit that has no name is called by its place"
+)
+
+// A rule is a policy, compiled.
+type rule struct {
+	name      string
+	key       keyMaker
+	client    keyPart // nil: there are no plans
+	cost      coster
+	limits    *group
+	plans     map[string]*group
+	candidate *group // nil: none
+	role      Role   // of its limits
+	onError   string
+	counts    *counts
+}
+
+// A group is what applies together of a policy: its limits, a plan, or limits of a client's own.
+type group struct {
+	plan            string
+	deny, unlimited bool
+	limits          []*bound
+}
+
+// An inventory is a configuration, compiled.
+type inventory struct {
+	rules []rule
+	index *index
+	// plans are the names of all plans, byName the rules.
+	plans  map[string]bool
+	byName map[string]*rule
+}
+
+// compile checks a configuration and compiles it. The limits are not yet bound.
+func compile(c *Config, p *problems) *inventory {
+	v := &inventory{plans: map[string]bool{}, byName: map[string]*rule{}}
+	if len(c.Policies) > maxPolicies {
+		p.add("policies", "has %d entries; accepted: at most %d", len(c.Policies), maxPolicies)
+		return v
+	}
+	p.clients(&c.Clients)
+	v.rules = make([]rule, len(c.Policies))
+	matches := make([][]alternative, len(c.Policies))
+	for i := range c.Policies {
+		field := at("policies", i)
+		v.rules[i] = p.rule(&c.Policies[i], field)
+		matches[i] = p.alternatives(c.Policies[i].Match, field+".match")
+		r := &v.rules[i]
+		if v.byName[r.name] != nil && !p.broken(field+".name") {
+			p.add(field+".name", "is %q, as another's; accepted: a name of its own", r.name)
+		}
+		v.byName[r.name] = r
+		for name := range r.plans {
+			v.plans[name] = true
+		}
+	}
+	if len(p.list) == 0 {
+		v.index = newIndex(matches)
+	}
+	return v
+}
+
+func (p *problems) clients(c *Source) {
+	known := c.Database == "" || strings.HasPrefix(c.Database, "sqlite:") || strings.HasPrefix(c.Database, "postgres://") || strings.HasPrefix(c.Database, "postgresql://")
+	if !known && !p.broken("clients.database") { // it may hold a password
+		p.add("clients.database", "is of no known kind; accepted: sqlite:file or postgres://user@host/database")
+	}
+	if c.Poll != "" {
+		if d, err := time.ParseDuration(c.Poll); err != nil || d < 100*time.Millisecond || d > time.Hour {
+			p.add("clients.poll", "is %s; accepted: a duration of 100ms to 1h", short(c.Poll))
+		}
+	}
+	if c.Database == "" && (c.Poll != "" || c.Snapshot != "") {
+		p.add("clients.database", "is missing; accepted: sqlite:file or postgres://user@host/database")
+	}
+}
+
+func (p *problems) rule(c *Policy, field string) rule {
+	r := rule{name: c.Name, onError: c.OnStoreError, role: Enforced}
+	switch {
+	case p.broken(field + ".name"):
+	case c.Name == "":
+		p.add(field+".name", "is missing; accepted: %s", policyNames)
+	case !isName(c.Name):
+		p.add(field+".name", "is %s; accepted: %s", short(c.Name), policyNames)
+	}
+	r.key = p.key(c.Key, field+".key")
+	r.cost = p.cost(&c.Cost, field+".cost")
+	r.limits = &group{limits: p.limits(c.Limits, field+".limits", c.Name+"/", nil)}
+	if c.Candidate != nil {
+		r.candidate = &group{limits: p.limits(c.Candidate, field+".candidate", c.Name+"/candidate/", nil)}
+	}
+	p.plans(c, &r, field)
+	if len(c.Limits)+len(c.Plans)+len(c.Candidate) == 0 && !p.broken(field+".limits") && !p.broken(field+".plans") && !p.broken(field+".candidate") {
+		p.add(field+".limits", "is missing; accepted: limits such as [100/1m, 5/1s], or plans, or a candidate")
+	}
+	switch c.Mode {
+	case "", modeEnforce:
+	case modeShadow:
+		r.role = Shadow
+	default:
+		p.choice(c.Mode, field+".mode", modeEnforce, modeShadow)
+	}
+	switch c.OnStoreError {
+	case "":
+		r.onError = errorDeny
+	case errorDeny, errorAllow, errorLocal:
+	default:
+		p.choice(c.OnStoreError, field+".on_store_error", errorDeny, errorAllow, errorLocal)
+	}
+	return r
+}
+
+// choice notes a text that is none of those accepted.
+func (p *problems) choice(text, field string, accepted ...string) {
+	guess := ""
+	if near := nearest(text, accepted); near != "" {
+		guess = "; did you mean " + near + "?"
+	}
+	p.add(field, "is %s%s; accepted: %s", short(text), guess, strings.Join(accepted, ", "))
+}
+
+func (p *problems) plans(c *Policy, r *rule, field string) {
+	if c.Plans != nil {
+		r.plans = map[string]*group{}
+	}
+	for _, name := range sorted(c.Plans) {
+		f, plan := field+".plans."+name, c.Plans[name]
+		if !isName(strings.ToLower(name)) || name == planOwn {
+			p.add(f, "is the name of a plan; accepted: 1 to 64 of a-z A-Z 0-9 . _ -, other than own")
+		}
+		kinds := 0
+		for _, is := range []bool{plan.Deny, plan.Unlimited, len(plan.Limits) > 0} {
+			if is {
+				kinds++
+			}
+		}
+		if kinds != 1 && !p.broken(f) {
+			p.add(f, "is not one of limits, deny and unlimited; accepted: a list such as [1000/1m], deny or unlimited")
+		}
+		r.plans[name] = &group{plan: name, deny: plan.Deny, unlimited: plan.Unlimited, limits: p.limits(plan.Limits, f, c.Name+"/", c.Limits)}
+	}
+	switch {
+	case c.Client != "":
+		r.client = p.keyPart(c.Client, field+".client")
+	case len(r.key) > 0:
+		r.client = r.key[0]
+	case c.Plans != nil && len(c.Key) == 1 && c.Key[0] == keyAll:
+		p.add(field+".client", "is missing, where the key is all; accepted: the part that names the client whose plan counts, such as header:X-API-Key")
+	}
+}
+
+// limits reads a list of limits, whose states have names that begin with prefix. One that has no name is called as the one in its place in like.
+func (p *problems) limits(list []NamedLimit, field, prefix string, like []NamedLimit) []*bound {
+	if len(list) > maxLimits {
+		p.add(field, "has %d entries; accepted: at most %d", len(list), maxLimits)
+		return nil
+	}
+	limits := make([]*bound, 0, len(list))
+	names := map[string]bool{}
+	for i, named := range list {
+		f, name := p.one(field, i), named.Name
+		switch {
+		case name == "":
+			name = identity(like, i)
+		case p.broken(f + ".name"):
+		case !isName(name) || strings.Trim(name, "0123456789") == "":
+			p.add(f+".name", "is %s; accepted: %s", short(name), limitNames)
+		}
+		if names[name] && !p.broken(f) {
+			p.add(f, "is called %q, as another of the list; accepted: a name of its own", name)
+		}
+		names[name] = true
+		if p.broken(f) || p.broken(f+".limit") {
+			continue
+		}
+		limit, err := weir.ParseLimit(named.Limit)
+		if err != nil {
+			p.add(f, "is %s: %s", short(named.Limit), strings.TrimPrefix(err.Error(), "weir: "))
+			continue
+		}
+		limits = append(limits, &bound{limit: limit, capacity: limit.Capacity(), name: prefix + name, field: f})
+	}
+	return limits
+}
+
+// identity returns what the limit in a place is called that has no name: as the default limit in that place.
+func identity(defaults []NamedLimit, i int) string {
+	if i < len(defaults) && defaults[i].Name != "" {
+		return defaults[i].Name
+	}
+	return strconv.Itoa(i + 1)
+}

@@ -1,0 +1,253 @@
+package policy
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/weirlimit/weir"
+)
+
+// An Explanation says how a request would be decided, and why.
+type Explanation struct {
+	Allowed bool `json:"allowed"`
+	// RetryAfter is when the same request would pass, if it would not now; weir.Never if it never will.
+	RetryAfter time.Duration   `json:"-"`                // retry_after_us
+	Denied     []string        `json:"denied,omitempty"` // policies
+	Policies   []ExplainedRule `json:"policies"`
+}
+
+// An ExplainedRule is a policy, and what it says about the request.
+type ExplainedRule struct {
+	Name    string `json:"name"`
+	Matched bool   `json:"matched"`
+	// Mismatch is why it does not match: of its alternatives, the one that comes furthest.
+	Mismatch *Mismatch `json:"mismatch,omitempty"`
+
+	Mode         string           `json:"mode,omitempty"`
+	Key          string           `json:"key,omitempty"`
+	Client       string           `json:"client,omitempty"`
+	Plan         string           `json:"plan,omitempty"`
+	PlanReason   string           `json:"plan_reason,omitempty"`
+	Cost         int64            `json:"cost"`
+	OnStoreError string           `json:"on_store_error,omitempty"`
+	Limits       []ExplainedLimit `json:"limits,omitempty"`
+}
+
+// A Mismatch is the first thing that does not hold.
+type Mismatch struct {
+	Field string `json:"field"`
+	Want  string `json:"want"`
+	Found string `json:"found"`
+}
+
+// An ExplainedLimit is what stands for one limit, and what it would say.
+type ExplainedLimit struct {
+	LimitDecision
+	// Failed says that the store could not be asked; the decision is then what the policy's on_store_error says.
+	Failed bool
+}
+
+// Explain says for each policy whether it matches the request and why not, and for those that match what stands for their limits, and what Check would decide now. It changes nothing.
+func (s *Set) Explain(ctx context.Context, r *Request) (*Explanation, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	v := s.current.Load()
+	policies, err := v.applied(r)
+	if err != nil {
+		return nil, err
+	}
+	c := &checking{set: s, request: r, now: s.now()}
+	e := &Explanation{Policies: make([]ExplainedRule, 0, len(v.rules))}
+	var enforced []LimitDecision
+	for i := range v.rules {
+		rule := &v.rules[i]
+		if len(policies) == 0 || policies[0].rule != rule {
+			e.Policies = append(e.Policies, ExplainedRule{Name: rule.name, Mismatch: v.mismatch(i, r)})
+			continue
+		}
+		x, err := c.explain(ctx, v, &policies[0])
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range x.Limits {
+			if l.Role == Enforced {
+				enforced = append(enforced, l.LimitDecision)
+			}
+		}
+		e.Policies, policies = append(e.Policies, x), policies[1:]
+	}
+	e.Denied = c.sum(enforced)
+	e.Allowed, e.RetryAfter = c.decided.Allowed, c.decided.RetryAfter
+	return e, nil
+}
+
+// explain says what a policy that matches would do.
+func (c *checking) explain(ctx context.Context, v *rules, a *applied) (ExplainedRule, error) {
+	x := ExplainedRule{
+		Name: a.name, Matched: true, Mode: modeEnforce, Key: a.key, Client: a.client, Plan: a.group.plan, PlanReason: v.reason(a), Cost: a.cost,
+		OnStoreError: a.onError,
+	}
+	if a.role == Shadow {
+		x.Mode = modeShadow
+	}
+	list := claims(a, a.group, a.role)
+	if a.candidate != nil {
+		list = append(list, claims(a, a.candidate, Candidate)...)
+	}
+	for i := range list {
+		each, err := c.charge(ctx, list[i:i+1], false, false)
+		if ctx.Err() != nil {
+			return x, ctx.Err()
+		}
+		failed := err != nil
+		if failed {
+			each = c.withoutStore(ctx, list[i:i+1])
+		}
+		x.Limits = append(x.Limits, ExplainedLimit{each[0], failed})
+	}
+	return x, nil
+}
+
+// reason says why the client has the plan that it has, or none.
+func (v *rules) reason(a *applied) string {
+	switch {
+	case a.rule.client == nil:
+		return "the policy knows no clients"
+	case v.clients == nil:
+		return "there are no clients; the default limits apply"
+	case a.client == "":
+		return "the request names no client; the default limits apply"
+	}
+	grant, ok := v.clients.Grant(a.client)
+	switch {
+	case !ok:
+		return "the client has no plan; the default limits apply"
+	case a.group.plan == planOwn:
+		return "the client has limits of its own"
+	case a.group.plan != "":
+		return "the client has the plan"
+	case grant.Plan != "":
+		return fmt.Sprintf("the client has the plan %s, which the policy does not name; the default limits apply", short(grant.Plan))
+	}
+	return "the client has limits of its own for other policies; the default limits apply"
+}
+
+// mismatch says why a policy does not match: what failed last among its alternatives' first failures.
+func (v *rules) mismatch(policy int, r *Request) *Mismatch {
+	var best *Mismatch
+	furthest := -1
+	for _, a := range v.index.alternatives {
+		if int(a.policy) != policy {
+			continue
+		}
+		if m, held := a.mismatch(r); held > furthest {
+			best, furthest = m, held
+		}
+	}
+	return best
+}
+
+// mismatch returns the first thing that does not hold, and how many held before.
+func (a *alternative) mismatch(r *Request) (m *Mismatch, held int) {
+	if !a.matchesPath(r.Path) {
+		var texts []string
+		for i := range a.paths {
+			texts = append(texts, a.paths[i].text)
+		}
+		return &Mismatch{"path", strings.Join(texts, " or "), present(r.Path, r.Path != "")}, 0
+	}
+	for i, t := range a.tests {
+		if !t.holds(r) {
+			return &Mismatch{t.field(), t.want(), t.found(r)}, i + 1
+		}
+	}
+	return nil, len(a.tests) + 1
+}
+
+// WriteText writes the explanation for people.
+func (e *Explanation) WriteText(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	switch {
+	case e.Allowed:
+		fmt.Fprintln(b, "allowed")
+	default:
+		fmt.Fprintf(b, "denied by %s; next allowed %s\n", strings.Join(e.Denied, ", "), after(e.RetryAfter))
+	}
+	for i := range e.Policies {
+		e.Policies[i].write(b)
+	}
+	return b.Flush()
+}
+
+func (x *ExplainedRule) write(b *bufio.Writer) {
+	if !x.Matched {
+		fmt.Fprintf(b, "\n%s does not match: %s is %s, and would have to be %s\n", x.Name, x.Mismatch.Field, x.Mismatch.Found, x.Mismatch.Want)
+		return
+	}
+	fmt.Fprintf(b, "\n%s matches\n", x.Name)
+	line := func(name, text string) { fmt.Fprintf(b, "  %-8s %s\n", name, text) }
+	if x.Mode == modeShadow {
+		line("mode", "shadow: it never denies")
+	}
+	if x.Key == "" {
+		line("key", "all, as one")
+	} else {
+		line("key", x.Key)
+	}
+	if x.Client != "" {
+		line("client", x.Client)
+	}
+	switch {
+	case x.Plan != "":
+		line("plan", x.Plan+": "+x.PlanReason)
+	default:
+		line("plan", "none: "+x.PlanReason)
+	}
+	line("cost", fmt.Sprint(x.Cost))
+	for _, l := range x.Limits {
+		line("limit", l.text())
+	}
+}
+
+// text is one line about the limit.
+func (l *ExplainedLimit) text() string {
+	if l.Limit == (weir.Limit{}) {
+		if l.Allowed {
+			return planUnlimited
+		}
+		return planDeny
+	}
+	text := l.Limit.String()
+	if l.Role != Enforced {
+		text += " (" + l.Role.String() + ")"
+	}
+	if l.Failed {
+		verdict := "would deny"
+		if l.Allowed {
+			verdict = "would allow"
+		}
+		return text + ": the store could not be asked; " + verdict
+	}
+	text += fmt.Sprintf(": %d of %d remain", l.Remaining, l.Decision.Limit)
+	switch {
+	case l.Allowed && l.Delay > 0:
+		text += ", would allow, after " + l.Delay.String()
+	case l.Allowed:
+		text += ", would allow"
+	default:
+		text += ", would deny; next allowed " + after(l.RetryAfter)
+	}
+	return text
+}
+
+func after(d time.Duration) string {
+	if d == weir.Never {
+		return "never"
+	}
+	return "in " + d.String()
+}

@@ -1,0 +1,102 @@
+package policy
+
+import (
+	"context"
+	"crypto/sha256"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+const (
+	// poll is how often a file that is followed is read, whatever is told of it.
+	poll = time.Second
+	// quiet is how long nothing more has to be told of a file until it is read: who writes it may not be done.
+	quiet = 50 * time.Millisecond
+)
+
+// Reload reads the file and replaces the configuration by it. What is wrong is refused as a whole, logged, and shown in [Set.Status].
+func (s *Set) Reload(path string) error {
+	data, err := read(path)
+	return s.reload(path, data, err)
+}
+
+func (s *Set) reload(path string, data []byte, err error) error {
+	var c *Config
+	if err == nil {
+		c, err = Parse(data, path)
+	}
+	if err == nil {
+		return s.Replace(c)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.note(&s.status.Config, "policies", path, err)
+	return err
+}
+
+// Follow replaces the configuration whenever the file changes, until ctx ends; it returns ctx's error. The file may be written anew, be renamed over, or be a link that
+// comes to point elsewhere. A change that is refused is logged once, and shown in [Set.Status] until the next is taken.
+func (s *Set) Follow(ctx context.Context, path string) error {
+	f := follower{set: s, path: path, seen: s.Config().sum}
+	events, failures, done := watch(filepath.Dir(path))
+	defer done()
+	ticker := time.NewTicker(poll)
+	defer ticker.Stop()
+	settle := time.NewTimer(quiet)
+	defer settle.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-events:
+			settle.Reset(quiet)
+		case <-failures: // there were too many events
+			settle.Reset(quiet)
+		case <-settle.C:
+			f.look()
+		case <-ticker.C:
+			f.look()
+		}
+	}
+}
+
+// watch tells of changes in a directory until done is called. If the system does not, nothing is told, and the file is read now and then all the same.
+func watch(directory string) (events <-chan fsnotify.Event, failures <-chan error, done func()) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, nil, func() {}
+	}
+	if err := w.Add(directory); err != nil {
+		_ = w.Close()
+		return nil, nil, func() {}
+	}
+	return w.Events, w.Errors, func() { _ = w.Close() }
+}
+
+// A follower knows what it has seen of a file.
+type follower struct {
+	set  *Set
+	path string
+	seen [sha256.Size]byte
+}
+
+// look reads the file, and reloads what it has not seen.
+func (f *follower) look() {
+	data, err := read(f.path)
+	now := digest(data, err)
+	if now == f.seen {
+		return
+	}
+	f.seen = now
+	_ = f.set.reload(f.path, data, err) // it is logged, and kept for the status
+}
+
+// digest tells one content of a file from another, and from one that can't be read.
+func digest(data []byte, err error) [sha256.Size]byte {
+	if err != nil {
+		return sha256.Sum256([]byte("error " + err.Error()))
+	}
+	return sha256.Sum256(append([]byte("data "), data...))
+}

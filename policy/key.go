@@ -1,0 +1,228 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/netip"
+	"net/textproto"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds on keys.
+const (
+	maxKeyParts     = 8
+	maxAlternatives = 8
+	maxComponent    = 128 // bytes of a part of a key; of what is longer, its hash is the part
+)
+
+const (
+	keyAll    = "all"
+	keyAccept = "client_ip, client_ip/64 (IPv6 by its first 64 bits), client_ip/24/64 (IPv4, IPv6), method, host, path, header:name, query:name, " +
+		"cookie:name, attribute:name, or several with | between them, of which the first that is present counts"
+)
+
+// A keyPart is one part of a key: the first of its alternatives that a request has.
+type keyPart []keySource
+
+// A keySource is one thing that a key can be taken from.
+type keySource struct {
+	text   string // in its canonical form
+	of     source // of a kind with names
+	v4, v6 int    // of client_ip: bits
+}
+
+// A keyMaker makes the keys of a policy.
+type keyMaker []keyPart
+
+func (p *problems) key(parts []string, field string) keyMaker {
+	switch {
+	case p.broken(field):
+		return nil
+	case len(parts) == 0:
+		p.add(field, "is missing; accepted: a list such as [client_ip], or all, to count everybody as one")
+		return nil
+	case len(parts) > maxKeyParts:
+		p.add(field, "has %d parts; accepted: at most %d", len(parts), maxKeyParts)
+		return nil
+	case len(parts) == 1 && parts[0] == keyAll:
+		return keyMaker{}
+	}
+	key := keyMaker{}
+	for i, text := range parts {
+		if f := p.one(field, i); !p.broken(f) {
+			key = append(key, p.keyPart(text, f))
+		}
+	}
+	return key
+}
+
+func (p *problems) keyPart(text, field string) (part keyPart) {
+	for alternative := range strings.SplitSeq(text, "|") {
+		s, ok := parseKeySource(strings.TrimSpace(alternative))
+		switch {
+		case alternative == keyAll:
+			p.add(field, "is all beside others; accepted: all alone, or %s", keyAccept)
+			return nil
+		case !ok:
+			guess := ""
+			kind, name, named := strings.Cut(strings.TrimSpace(alternative), ":")
+			if near := nearest(kind, []string{"client_ip", "method", "host", "path", "header", "query", "cookie", "attribute"}); near != "" && near != kind {
+				guess = "; did you mean " + near
+				if named {
+					guess += ":" + name
+				}
+				guess += "?"
+			}
+			p.add(field, "has %s%s; accepted: %s", short(alternative), guess, keyAccept)
+			return nil
+		}
+		part = append(part, s)
+	}
+	if len(part) > maxAlternatives {
+		p.add(field, "has %d alternatives; accepted: at most %d", len(part), maxAlternatives)
+	}
+	return part
+}
+
+func parseKeySource(text string) (s keySource, ok bool) {
+	s.text = text
+	switch text {
+	case "method", "host", "path":
+		return s, true
+	}
+	if bits, ok := strings.CutPrefix(text, "client_ip"); ok {
+		s.v4, s.v6 = 32, 128
+		if bits == "" {
+			return s, true
+		}
+		v4, v6, both := strings.Cut(strings.TrimPrefix(bits, "/"), "/")
+		if !both {
+			v4, v6 = "32", v4
+		}
+		var ok4, ok6 bool
+		s.v4, ok4 = parseBits(v4, 32)
+		s.v6, ok6 = parseBits(v6, 128)
+		return s, ok4 && ok6 && bits[0] == '/'
+	}
+	kind, name, _ := strings.Cut(text, ":")
+	s.of = source{sourceKind(kind), name}
+	switch s.of.kind {
+	case header:
+		s.of.name = textproto.CanonicalMIMEHeaderKey(name)
+		s.text = kind + ":" + s.of.name
+		return s, isToken(name) && !strings.EqualFold(name, "Host")
+	case cookie:
+		return s, isToken(name)
+	case query, attribute:
+		return s, name != "" && len(name) <= maxName && !strings.ContainsAny(name, " ,|=%#") && utf8.ValidString(name)
+	}
+	return s, false
+}
+
+func parseBits(text string, most int) (int, bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil && 1 <= n && n <= most && text[0] != '+' && text[0] != '0'
+}
+
+// value returns what the request has; "" is nothing, also where it has an empty one.
+func (s *keySource) value(r *Request) string {
+	switch s.text {
+	case "method":
+		return strings.ToUpper(r.Method)
+	case "host":
+		return strings.ToLower(hostname(r.Host))
+	case "path":
+		return r.Path
+	}
+	if s.of.kind == "" {
+		return s.network(r)
+	}
+	v, _ := s.of.first(r)
+	return v
+}
+
+// network returns the client's address, or the network that it is in.
+func (s *keySource) network(r *Request) string {
+	ip := address(r)
+	if !ip.IsValid() {
+		return ""
+	}
+	bits := s.v6
+	if ip.Is4() {
+		bits = s.v4
+	}
+	if bits == ip.BitLen() {
+		return ip.String()
+	}
+	return netip.PrefixFrom(ip, bits).Masked().String()
+}
+
+// value returns the first alternative that the request has, and its value, which is "" if there is none.
+func (p keyPart) value(r *Request) (of *keySource, value string) {
+	for i := range p {
+		if v := p[i].value(r); v != "" {
+			return &p[i], v
+		}
+	}
+	return nil, ""
+}
+
+// key returns the request's key: its parts with commas between them. Where a part has alternatives, each is told by its name; - is a part that the request
+// does not have. Commas and what can't be printed are written as %XX, and a part of more than 128 bytes is # and its SHA-256: no two tuples have one key.
+func (m keyMaker) key(r *Request) string {
+	if len(m) == 1 && len(m[0]) == 1 {
+		return component(m[0][0].value(r))
+	}
+	var b strings.Builder
+	for i, part := range m {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		of, value := part.value(r)
+		if len(part) > 1 && of != nil {
+			b.WriteString(of.text + "=")
+		}
+		b.WriteString(component(value))
+	}
+	return b.String()
+}
+
+// component writes a part of a key.
+func component(value string) string {
+	switch value {
+	case "":
+		return "-"
+	case "-":
+		return "%2D"
+	}
+	if len(value) <= maxComponent && plain(value) {
+		return value
+	}
+	var b strings.Builder
+	for rest := value; rest != "" && b.Len() <= maxComponent; {
+		c, size := utf8.DecodeRuneInString(rest)
+		if c == utf8.RuneError && size == 1 || c < ' ' || c == 0x7f || c == '%' || c == ',' || c == '#' {
+			const digits = "0123456789ABCDEF"
+			b.Write([]byte{'%', digits[rest[0]>>4], digits[rest[0]&15]})
+		} else {
+			b.WriteString(rest[:size])
+		}
+		rest = rest[size:]
+	}
+	if b.Len() > maxComponent {
+		sum := sha256.Sum256([]byte(value))
+		return "#" + base64.RawURLEncoding.EncodeToString(sum[:])
+	}
+	return b.String()
+}
+
+func plain(value string) bool {
+	for _, c := range []byte(value) {
+		if c < ' ' || c >= 0x7f || c == '%' || c == ',' || c == '#' {
+			return false
+		}
+	}
+	return true
+}

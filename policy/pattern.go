@@ -1,0 +1,162 @@
+package policy
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const (
+	maxPattern  = 512
+	regexPrefix = "regex:"
+	pathsTaken  = "a path that begins with /, such as /login, /api/** or /users/*/posts, ** for all, or regex: and a regular expression"
+)
+
+// A pathPattern is one pattern of paths.
+type pathPattern struct {
+	text     string
+	regex    *regexp.Regexp // or else
+	segments []glob         // what stands between slashes; an empty one before the first
+	deep     []bool         // which of them are **
+}
+
+func (p *problems) paths(texts []string, field string) []pathPattern {
+	if texts != nil {
+		p.nonEmpty(texts, field)
+	}
+	var list []pathPattern
+	for i, text := range texts {
+		f := p.one(field, i)
+		if p.broken(f) {
+			continue
+		}
+		pattern, problem := newPathPattern(text)
+		if problem != "" {
+			p.add(f, "is %s; %s", short(text), problem)
+		}
+		list = append(list, pattern)
+	}
+	return list
+}
+
+// newPathPattern returns a pattern, or what is wrong with it.
+func newPathPattern(text string) (p pathPattern, problem string) {
+	p.text = text
+	if len(text) > maxPattern {
+		return p, "accepted: at most 512 bytes"
+	}
+	if expression, ok := strings.CutPrefix(text, regexPrefix); ok {
+		_, err := regexp.Compile(expression) // by itself, so that it closes what it opens
+		if err == nil {
+			p.regex, err = regexp.Compile(`\A(?:` + expression + `)\z`)
+		}
+		if err != nil {
+			return p, "accepted: a regular expression of RE2; " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")
+		}
+		return p, ""
+	}
+	if !strings.HasPrefix(text, "/") && text != "**" {
+		return p, "accepted: " + pathsTaken
+	}
+	for segment := range strings.SplitSeq(text, "/") {
+		deep := segment == "**"
+		if strings.Contains(segment, "**") && !deep {
+			return p, "accepted: ** between slashes, for any number of segments, and * within a segment"
+		}
+		p.segments, p.deep = append(p.segments, newGlob(segment)), append(p.deep, deep)
+	}
+	return p, ""
+}
+
+func (p *pathPattern) matches(path string) bool {
+	switch {
+	case p.regex != nil:
+		return p.regex.MatchString(path)
+	case p.exact():
+		return path == p.text
+	}
+	return p.from(path)
+}
+
+// from matches segment by segment. After a ** has matched there is no need to go back to one before it: the last is tried longer.
+func (p *pathPattern) from(path string) bool {
+	i, rest, more := 0, path, true // more: rest is segments, and not past the last
+	back, backRest, canGoBack := 0, "", false
+	for more || i < len(p.segments) {
+		if i < len(p.segments) && p.deep[i] {
+			if i++; i == len(p.segments) {
+				return true
+			}
+			back, backRest, canGoBack = i, rest, more
+			continue
+		}
+		if i < len(p.segments) && more {
+			segment, next, slash := strings.Cut(rest, "/")
+			if p.segments[i].matches(segment) {
+				i, rest, more = i+1, next, slash
+				continue
+			}
+		}
+		if !canGoBack {
+			return false
+		}
+		_, next, slash := strings.Cut(backRest, "/")
+		i, rest, more = back, next, slash
+		backRest, canGoBack = next, slash
+	}
+	return true
+}
+
+// exact reports whether the pattern is one path.
+func (p *pathPattern) exact() bool {
+	return p.regex == nil && !strings.Contains(p.text, "*")
+}
+
+// prefix returns the segments before a ** that ends the pattern, if they are without a *.
+func (p *pathPattern) prefix() (segments []glob, ok bool) {
+	last := len(p.segments) - 1
+	if p.regex != nil || !p.deep[last] || slices.Contains(p.deep[:last], true) {
+		return nil, false
+	}
+	for _, g := range p.segments[:last] {
+		if g.wild() {
+			return nil, false
+		}
+	}
+	return p.segments[:last], true
+}
+
+// A glob is a text in which * stands for any number of any characters.
+type glob struct {
+	text  string
+	parts []string // what stands between the stars; nil if there are none
+}
+
+func newGlob(text string) glob {
+	g := glob{text: text}
+	if strings.Contains(text, "*") {
+		g.parts = strings.Split(text, "*")
+	}
+	return g
+}
+
+func (g *glob) wild() bool { return g.parts != nil }
+
+func (g *glob) matches(text string) bool {
+	if g.parts == nil {
+		return text == g.text
+	}
+	last := len(g.parts) - 1
+	rest, ok := strings.CutPrefix(text, g.parts[0])
+	if !ok {
+		return false
+	}
+	for _, part := range g.parts[1:last] { // each as early as it can be
+		i := strings.Index(rest, part)
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+len(part):]
+	}
+	return strings.HasSuffix(rest, g.parts[last])
+}

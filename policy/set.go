@@ -1,0 +1,176 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/memory"
+)
+
+// Options for a Set. The zero value is good for a program that limits in its own memory.
+type Options struct {
+	// Store keeps what was used. nil is a store in memory of the set's own.
+	Store store.Store
+	// Clients say which client has which plan. nil is nobody has one; see [Set.UseClients].
+	Clients Clients
+	// Log is told of changes that are taken and of those that are refused. nil is nobody is.
+	Log *slog.Logger
+	// Clock tells the time instead of the store, for traffic of another time. nil is the store's own clock. A store that decides by its engine's clock does not take it.
+	Clock func() time.Time
+}
+
+// A Set decides requests by the policies of a configuration, which can be replaced while it works. It may be used by many goroutines at once.
+type Set struct {
+	store store.Store
+	local store.Store // where this process alone decides
+	clock func() time.Time
+	log   *slog.Logger
+
+	current atomic.Pointer[rules]
+
+	mu     sync.Mutex // of changes
+	config *Config
+	counts map[string]*counts
+	status Status
+}
+
+// New returns a set. It refuses a configuration that makes no sense, with an error as [Parse]'s, and one with a limit that the store refuses.
+func New(c *Config, o Options) (*Set, error) {
+	s := &Set{store: o.Store, local: memory.New(memory.Options{}), clock: o.Clock, log: o.Log, counts: map[string]*counts{}}
+	if s.store == nil {
+		s.store = s.local
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if keeper, ok := s.store.(store.Timekeeper); ok && s.clock != nil && !keeper.TrustsClientTime() {
+		return nil, fmt.Errorf("weir: Clock: %w", store.ErrClientTime)
+	}
+	if err := s.apply(c, o.Clients); err != nil {
+		return nil, err
+	}
+	s.status.Config.update(c.file, nil)
+	if o.Clients != nil {
+		s.status.Clients.update("", nil)
+	}
+	return s, nil
+}
+
+// Load is [Parse] and [New] of a file.
+func Load(ctx context.Context, path string, o Options) (*Set, error) {
+	c, err := readFile(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return New(c, o)
+}
+
+func readFile(ctx context.Context, path string) (*Config, error) {
+	data, err := read(path)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return Parse(data, path)
+}
+
+// read reads a file, and of one that is too large as much as shows that.
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("weir: policies: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("weir: policies: %w", err)
+	}
+	return data, nil
+}
+
+// apply makes a configuration and clients the ones in use, or changes nothing. The caller holds mu, or is alone.
+func (s *Set) apply(c *Config, clients Clients) error {
+	p := &problems{config: c}
+	v := &rules{inventory: compile(c, p), clients: clients}
+	if len(p.list) == 0 {
+		s.bindAll(v.inventory, p)
+	}
+	if err := p.err(); err != nil {
+		return err
+	}
+	var before map[boundKey]*bound
+	if old := s.current.Load(); old != nil {
+		before = old.own
+	}
+	own, err := s.bindClients(v.inventory, clients, before)
+	if err != nil {
+		return err
+	}
+	v.own = own
+	for i := range v.rules {
+		r := &v.rules[i]
+		if s.counts[r.name] == nil {
+			s.counts[r.name] = new(counts)
+		}
+		r.counts = s.counts[r.name]
+	}
+	for name := range s.counts {
+		if v.byName[name] == nil {
+			delete(s.counts, name)
+		}
+	}
+	s.config = c
+	s.current.Store(v)
+	return nil
+}
+
+// Replace makes a configuration the one in use, as a whole: if anything of it is wrong, or the clients in use would have a plan that it does not have, it changes
+// nothing and returns why. Requests that are being decided finish under the one before. What was used stays used, where names stay.
+func (s *Set) Replace(c *Config) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.apply(c, s.clients())
+	s.note(&s.status.Config, "policies", c.file, err)
+	return err
+}
+
+// UseClients makes clients the ones in use. It refuses them, and changes nothing, if any has a plan that no policy has, or limits that can't be.
+func (s *Set) UseClients(clients Clients) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.current.Load()
+	own, err := s.bindClients(old.inventory, clients, old.own)
+	if err == nil {
+		s.current.Store(&rules{inventory: old.inventory, clients: clients, own: own})
+	}
+	s.note(&s.status.Clients, "clients", "", err)
+	return err
+}
+
+func (s *Set) clients() Clients { return s.current.Load().clients }
+
+// Config returns the configuration in use. It must not be changed.
+func (s *Set) Config() *Config {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.config
+}
+
+// note keeps and logs what became of a change.
+func (s *Set) note(status *SourceStatus, what, source string, err error) {
+	status.update(source, err)
+	if err != nil {
+		s.log.Error("a change was refused; what was in use stays", "of", what, "source", source, "error", err)
+		return
+	}
+	s.log.Info("a change is in use", "of", what, "source", source)
+}

@@ -1,0 +1,168 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+)
+
+// Release ends what a request holds when its work is done: its leases of concurrency are given back, and what it reserved is its cost. The error is
+// [ErrToken], [ErrSettled], or one of the store, after which it can be tried again: nothing is given back twice. Release, Commit and Cancel do their work also when ctx has ended.
+func (s *Set) Release(ctx context.Context, token string) error {
+	return s.settle(ctx, token, func(h *holding) int64 { return h.units })
+}
+
+// Commit is Release for a request that reserved an estimate (Request.Hold), at what it really cost: what is more than the estimate is taken, also if there is no room for it, and
+// what is less is given back. Where the policy says the cost, and not the request, it stays as it is.
+func (s *Set) Commit(ctx context.Context, token string, cost int64) error {
+	if cost < 0 || cost > MaxCost {
+		return &RequestError{"cost", strconv.FormatInt(cost, 10), "0 to " + strconv.Itoa(MaxCost)}
+	}
+	return s.settle(ctx, token, func(h *holding) int64 {
+		if h.said {
+			return cost
+		}
+		return h.units
+	})
+}
+
+// Cancel gives back all that a request holds, for work that was not done. Without Request.Hold that is its leases only.
+func (s *Set) Cancel(ctx context.Context, token string) error {
+	return s.settle(ctx, token, func(*holding) int64 { return 0 })
+}
+
+// settle ends all that is held. cost says what a reservation cost.
+func (s *Set) settle(ctx context.Context, text string, cost func(*holding) int64) error {
+	t, err := parseToken(text)
+	if err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
+	settled := false
+	var errs []error
+	for i := range t.held {
+		h := &t.held[i]
+		op := algorithm.Op{Kind: algorithm.Commit, ID: t.id, Cost: cost(h)}
+		if h.lease {
+			op = algorithm.Op{Kind: algorithm.Cancel, Cost: h.units, End: h.end}
+		}
+		v, _, err := s.do(ctx, h, op)
+		if err != nil && !h.quiet {
+			errs = append(errs, err)
+		}
+		settled = settled || err == nil && (h.lease && v.Granted > 0 || !h.lease && v.Granted >= 0)
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	if !settled {
+		return ErrSettled
+	}
+	return nil
+}
+
+// Renew prolongs the leases that a request holds, by their whole time from now, and returns the token that takes the place of the one given. Reservations stay as they are. If a lease was over, and
+// others have taken its place, the error is [ErrSettled]; the token that is returned with it, if it is not empty, is of what is still held.
+func (s *Set) Renew(ctx context.Context, text string) (string, error) {
+	t, err := parseToken(text)
+	if err != nil {
+		return "", err
+	}
+	if err := ctx.Err(); err != nil {
+		return text, err
+	}
+	var errs []error
+	held := t.held[:0]
+	for i := range t.held {
+		h := t.held[i]
+		if !h.lease {
+			held = append(held, h)
+			continue
+		}
+		v, at, err := s.do(ctx, &h, algorithm.Op{Kind: algorithm.Renew, Cost: h.units, End: h.end})
+		end, known := store.Outcome{Verdict: v, At: at}.End()
+		switch {
+		case err == nil && v.Granted > 0 && known:
+			h.end = end
+			held = append(held, h)
+		case err != nil:
+			if held = append(held, h); !h.quiet {
+				errs = append(errs, err)
+			}
+		case !h.quiet:
+			errs = append(errs, ErrSettled)
+		}
+	}
+	t.held, err = held, errors.Join(errs...)
+	if len(held) == 0 {
+		return "", errors.Join(err, map[bool]error{true: ErrSettled}[err == nil])
+	}
+	return t.String(), err
+}
+
+// do carries out an operation on what is held.
+func (s *Set) do(ctx context.Context, h *holding, op algorithm.Op) (algorithm.Verdict, int64, error) {
+	binding, err := s.binding(h)
+	if err != nil {
+		return algorithm.Verdict{}, 0, err
+	}
+	now := s.now()
+	if clock, ok := binding.(store.Clock); ok && now == store.OwnClock {
+		now = clock.Now()
+	}
+	if stamper, ok := binding.(store.Stamper); ok && now == store.OwnClock {
+		return stamper.DoStamped(ctx, h.key, op, now)
+	}
+	v, err := binding.Do(ctx, h.key, op, now)
+	return v, now, err
+}
+
+// binding returns what a holding is settled with: the limit that it was taken under. If that is gone since, it is one that the state's name has now, and if there is
+// none either, because the policy is gone, the one that the token tells of.
+func (s *Set) binding(h *holding) (store.Binding, error) {
+	b := s.current.Load().bound(boundKey{h.name, h.limit})
+	switch {
+	case b != nil && !h.local:
+		return b.binding, nil
+	case b != nil && b.local != nil:
+		return b.local, nil
+	case h.local:
+		return s.local.Bind(store.Spec{Name: h.name, Limit: h.limit})
+	}
+	return s.store.Bind(store.Spec{Name: h.name, Limit: h.limit})
+}
+
+// bound returns the limit that is bound as key, or else another that is bound under its name, or nil.
+func (v *rules) bound(key boundKey) *bound {
+	if b := v.own[key]; b != nil {
+		return b
+	}
+	name, _, _ := strings.Cut(key.name, "/")
+	r := v.byName[name]
+	if r == nil {
+		return nil
+	}
+	var other *bound
+	groups := []*group{r.limits, r.candidate}
+	for _, plan := range sorted(r.plans) {
+		groups = append(groups, r.plans[plan])
+	}
+	for _, g := range groups {
+		if g == nil {
+			continue
+		}
+		for _, b := range g.limits {
+			if b.name == key.name && b.limit == key.limit {
+				return b
+			}
+			if b.name == key.name && other == nil {
+				other = b
+			}
+		}
+	}
+	return other
+}

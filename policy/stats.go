@@ -1,0 +1,33 @@
+package policy
+
+import "sync/atomic"
+
+// Stats are what a policy has done since the set was made, in requests.
+type Stats struct {
+	Policy  string
+	Checked int64 // that it matched; those that are no valid requests are not counted
+	// Allowed and Denied say what its enforced limits said, whatever other policies did.
+	Allowed, Denied int64
+	// ShadowDenied and CandidateDenied would have been denied by its shadow limits, or its candidate.
+	ShadowDenied, CandidateDenied int64
+	Failed                        int64 // that the store could not decide; it then did as its on_store_error says
+}
+
+// counts are a policy's Stats while they grow.
+type counts struct {
+	checked, allowed, denied, shadowDenied, candidateDenied, failed atomic.Int64
+}
+
+// Stats returns what the policies have done, in the order of the configuration. A policy that goes on under its name goes on counting.
+func (s *Set) Stats() []Stats {
+	v := s.current.Load()
+	list := make([]Stats, len(v.rules))
+	for i := range v.rules {
+		c := v.rules[i].counts
+		list[i] = Stats{
+			Policy: v.rules[i].name, Checked: c.checked.Load(), Allowed: c.allowed.Load(), Denied: c.denied.Load(),
+			ShadowDenied: c.shadowDenied.Load(), CandidateDenied: c.candidateDenied.Load(), Failed: c.failed.Load(),
+		}
+	}
+	return list
+}

@@ -1,0 +1,186 @@
+package policy
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+)
+
+// ErrToken is the error for a text that is no token, or none of this version.
+var ErrToken = errors.New("weir: this is no token; accepted: the one of a decision, as it was given")
+
+// ErrSettled is the error for a token of which nothing is held any more: it was settled, or its time is over.
+var ErrSettled = errors.New("weir: nothing is held under the token any more: it was settled, or its time is over")
+
+// Bounds on tokens, in bytes before they are text.
+const (
+	maxTokenBytes  = 32 << 10
+	maxHoldingRest = 256 // of a holding, other than its name and key
+)
+
+const tokenVersion = 1
+
+// A token says what a request holds. As text it is:
+//
+//	version, reservation (varint), number of holdings, each as flags, name, limit, key, units, end; CRC-32
+//
+// in base64url, where numbers are uvarints and texts have their length before them. It works wherever the same store is. It is not a secret and not signed: it is for who asked, and not to be
+// handed to who is limited.
+type token struct {
+	id   int64
+	held []holding
+}
+
+// A holding is what one limit holds for a request: a lease, or units of a reservation.
+type holding struct {
+	name  string
+	limit weir.Limit
+	key   string
+	units int64
+	end   int64 // of a lease
+
+	lease bool
+	local bool // in this process's memory
+	quiet bool // not enforced: that it can't be settled is no error
+	said  bool // the cost is the request's, not the policy's
+}
+
+func (h *holding) size() int { return len(h.name) + len(h.key) + maxHoldingRest }
+
+// hold keeps what is to be settled of a part that was charged.
+func (c *checking) hold(k *claim, p store.Part, o store.Outcome, local bool) {
+	h := holding{name: p.Name, limit: p.Limit, key: p.Key, units: p.Cost, local: local, quiet: k.role != Enforced, said: k.said}
+	if p.ID == 0 {
+		end, known := o.End()
+		if h.lease = true; h.units == 0 || !known || k.limit.Algorithm != algorithm.Concurrent {
+			return
+		}
+		h.end = end
+	}
+	c.held = append(c.held, h)
+}
+
+// String returns the token's text.
+func (t token) String() string {
+	b := []byte{tokenVersion}
+	b = binary.AppendVarint(b, t.id)
+	b = binary.AppendUvarint(b, uint64(len(t.held)))
+	for i := range t.held {
+		h := &t.held[i]
+		b = append(b, flags(h.lease, h.local, h.quiet, h.said))
+		for _, text := range []string{h.name, h.limit.String(), h.key} {
+			b = binary.AppendUvarint(b, uint64(len(text)))
+			b = append(b, text...)
+		}
+		b = binary.AppendUvarint(b, uint64(h.units))
+		b = binary.AppendVarint(b, h.end)
+	}
+	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+func flags(set ...bool) (b byte) {
+	for i, is := range set {
+		if is {
+			b |= 1 << i
+		}
+	}
+	return b
+}
+
+// parseToken reads a token's text. All errors are ErrToken.
+func parseToken(text string) (t token, err error) {
+	// A token of version 1 that fits has holdings whose limits are shorter than what is reckoned for them.
+	if len(text) > base64.RawURLEncoding.EncodedLen(2*maxTokenBytes) {
+		return t, fmt.Errorf("%w; it is of %d bytes", ErrToken, len(text))
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(b) < 6 {
+		return t, ErrToken
+	}
+	sum := binary.BigEndian.Uint32(b[len(b)-4:])
+	if b = b[:len(b)-4]; crc32.ChecksumIEEE(b) != sum {
+		return t, ErrToken
+	}
+	if b[0] != tokenVersion {
+		return t, fmt.Errorf("%w; it is of version %d, accepted: %d", ErrToken, b[0], tokenVersion)
+	}
+	r := tokenReader{b: b[1:]}
+	t.id = r.varint()
+	for n := r.uvarint(); n > 0 && r.err == nil; n-- {
+		t.held = append(t.held, r.holding())
+	}
+	if r.err != nil || len(r.b) > 0 || len(t.held) == 0 {
+		return token{}, ErrToken
+	}
+	return t, nil
+}
+
+// A tokenReader reads what String wrote. After an error it reads zeros.
+type tokenReader struct {
+	b   []byte
+	err error
+}
+
+func (r *tokenReader) holding() (h holding) {
+	f := r.bytes(1)[0]
+	h.lease, h.local, h.quiet, h.said = f&1 != 0, f&2 != 0, f&4 != 0, f&8 != 0
+	h.name = r.text()
+	limit := r.text()
+	h.key = r.text()
+	units := r.uvarint()
+	h.units, h.end = int64(units), r.varint()
+	if r.err != nil {
+		return h
+	}
+	var err error
+	if h.limit, err = weir.ParseLimit(limit); err != nil || h.limit.String() != limit || units > MaxCost || h.name == "" || f >= 16 {
+		r.err = ErrToken
+	}
+	return h
+}
+
+func (r *tokenReader) bytes(n int) []byte {
+	if r.err != nil || n < 0 || n > len(r.b) {
+		r.err = ErrToken
+		return make([]byte, 1)
+	}
+	b := r.b[:n]
+	r.b = r.b[n:]
+	return b
+}
+
+func (r *tokenReader) text() string {
+	n := r.uvarint()
+	if n > uint64(len(r.b)) {
+		r.err = ErrToken
+		return ""
+	}
+	return string(r.bytes(int(n)))
+}
+
+func (r *tokenReader) uvarint() uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 {
+		r.b, r.err = nil, ErrToken
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *tokenReader) varint() int64 {
+	v, n := binary.Varint(r.b)
+	if n <= 0 {
+		r.b, r.err = nil, ErrToken
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
