@@ -19,6 +19,7 @@ const (
 	undefinedColumn      = "42703"
 	lockNotAvailable     = "55P03"
 	insufficientRight    = "42501"
+	planOutdated         = "0A000" // a feature that is not supported: to change the types of what a prepared statement returns
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
 	completionUnknown    = "40003"
@@ -73,7 +74,10 @@ func (e *engine) send(ctx context.Context, statement func(*pgxpool.Conn) error) 
 		return unsent{fmt.Errorf("no connection: %w", err)}
 	}
 	defer conn.Release()
-	return statement(conn)
+	if err = statement(conn); condition(err) == planOutdated { // it has done nothing, and is prepared anew
+		err = statement(conn)
+	}
+	return err
 }
 
 // unsent is an error from before a statement went out.

@@ -188,3 +188,121 @@ func TestURLsThatAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// old makes a table as weir did before there were heads, with a row in it of which 4 of 10 are used.
+func old(t *testing.T, url, table string) {
+	t.Helper()
+	run(t, url, `CREATE TABLE `+table+` (name text COLLATE "C" PRIMARY KEY, words bigint[] NOT NULL, expires timestamptz NOT NULL)`)
+	run(t, url, oldTake(table, "old"))
+}
+
+// oldTake is what weir wrote before there were heads.
+func oldTake(table, key string) string {
+	return `INSERT INTO ` + table + ` AS kept (name, words, expires)
+		VALUES ('weir:1:{` + key + `}::fixed-window+10/1000h', ARRAY[(extract(epoch FROM now()) / 3600000)::bigint, 4], now() + interval '1000 h')
+		ON CONFLICT (name) DO UPDATE SET words = ARRAY[kept.words[1], kept.words[2] + 4]`
+}
+
+// A table of an older weir gets its column while that is still at work, without being written anew, and what was used stays used.
+func TestTableOfAnOlderWeir(t *testing.T) {
+	url := postgres.SharedServer(t).URL()
+	pool, err := pgxpool.New(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	for what, start := range map[string]func(o postgres.Options) store.Store{
+		"Open": func(o postgres.Options) store.Store { return open(t, url, o) },
+		"New": func(o postgres.Options) store.Store {
+			s, err := postgres.New(pool, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { s.Close() })
+			return s
+		},
+		"by hand": func(o postgres.Options) store.Store {
+			sql, err := postgres.Migration(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			run(t, url, sql)
+			run(t, url, sql)
+			o.NoMigrate = true
+			return open(t, url, o)
+		},
+	} {
+		o := mine(t)
+		old(t, url, o.Table)
+		file := `SELECT relfilenode::bigint FROM pg_class WHERE relname = '` + o.Table + `'`
+		before := query[int64](t, url, file)
+		s := start(o)
+		for range 2 {
+			if v := take(t, bind(t, s, "fixed-window 10/1000h"), "old", 1, store.OwnClock); v.Granted != 1 || v.Remaining > 5 {
+				t.Errorf("%s: %+v, when 4 of 10 were used", what, v)
+			}
+		}
+		if v := take(t, of(t, s, "n", "fixed-window 10/1000h"), "old", 7, store.OwnClock); v.Remaining != 3 {
+			t.Errorf("%s: %+v", what, v)
+		}
+		run(t, url, oldTake(o.Table, "old"))
+		run(t, url, oldTake(o.Table, "another"))
+		if v := take(t, bind(t, s, "fixed-window 10/1000h"), "old", 0, store.OwnClock); v.Remaining != 0 {
+			t.Errorf("%s: %+v, when the older weir has used the rest", what, v)
+		}
+		if v := take(t, bind(t, s, "fixed-window 10/1000h"), "another", 0, store.OwnClock); v.Remaining != 6 {
+			t.Errorf("%s: %+v, when the older weir has used 4", what, v)
+		}
+		if after := query[int64](t, url, file); after != before {
+			t.Errorf("%s: the table was written anew", what)
+		}
+	}
+}
+
+// Who may not change an older table is told what to run, before anything is decided; so is who may not wait for it.
+func TestTableOfAnOlderWeirThatStays(t *testing.T) {
+	url, o := postgres.SharedServer(t).URL(), mine(t)
+	old(t, url, o.Table)
+	refuses := func(url string, o postgres.Options, want string) {
+		t.Helper()
+		if _, err := postgres.Open(t.Context(), url, o); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "ADD COLUMN") {
+			t.Errorf("%v, want %q and a statement", err, want)
+		}
+	}
+	by := o
+	by.NoMigrate = true
+	refuses(url, by, "no column head")
+	run(t, url, `CREATE ROLE reader LOGIN; GRANT SELECT, INSERT, UPDATE, DELETE ON `+o.Table+` TO reader`)
+	refuses(strings.Replace(url, "postgres@", "reader@", 1), o, "owner")
+
+	pool, err := pgxpool.New(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	s, err := postgres.New(pool, by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	b := bind(t, s, "10/1h")
+	if err := refused(t, b, "k", true); err == nil || !strings.Contains(err.Error(), "ADD COLUMN") {
+		t.Error(err)
+	}
+
+	tx, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `SELECT count(*) FROM `+o.Table); err != nil { // as pg_dump does
+		t.Fatal(err)
+	}
+	refuses(url, o, "lock timeout")
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if v := take(t, bind(t, open(t, url, o), "fixed-window 10/1000h"), "old", 1, store.OwnClock); v.Remaining != 5 {
+		t.Errorf("%+v, when 4 of 10 were used", v)
+	}
+	take(t, b, "k", 1, store.OwnClock) // who found no column before
+}
