@@ -51,7 +51,8 @@ func (a Account) Apply(p *Program, op Op, now int64) (Account, Result) {
 func of(p *Program, state []int64, x Extra) Account {
 	switch {
 	case len(x.Formers) > 0 || len(x.Holds) > 0 || x.Owed > 0:
-		return Account{p, state, &x}
+		kept := x // x itself would be on the heap for every account
+		return Account{p, state, &kept}
 	case len(state) == 0:
 		return Account{State: state}
 	}
@@ -93,12 +94,6 @@ func (p *Program) left(state []int64, now int64) int64 {
 	}
 	_, d := p.machine.take(state, 0, now)
 	return max(0, int64(d.ResetAfter))
-}
-
-// Seen returns a copy of the state that p finds in the account at now: what was used is used under p. It changes nothing.
-func (a Account) Seen(p *Program, now int64) []int64 {
-	a.State = slices.Clone(a.State)
-	return a.open(p, now).state
 }
 
 // Heal is [Program.Heal], of all that the account has. It may change the state in place.

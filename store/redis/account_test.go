@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,6 +31,9 @@ func named(t testing.TB, s *redis.Store, name string, texts ...string) []store.B
 	}
 	return bindings
 }
+
+// once returns a name that no test has used on the server.
+func once(t testing.TB) string { return t.Name() + strconv.FormatInt(time.Now().UnixNano(), 36) }
 
 // change makes the walk's operations those of another limit of its name.
 func (w *walk) change(b store.Binding) {
@@ -63,12 +67,13 @@ func TestAccountIsWhatTheProgramDoes(t *testing.T) {
 	for i, text := range limits {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
+			name := once(t)
 			random := rand.New(rand.NewPCG(seed, uint64(i)))
 			// With limits of any kind, and with one of its kind that has another count.
-			all := named(t, s, t.Name(), text, limits[random.IntN(len(limits))], limits[random.IntN(len(limits))])
+			all := named(t, s, name, text, limits[random.IntN(len(limits))], limits[random.IntN(len(limits))])
 			sibling := algorithm.MustParseLimit(text)
 			sibling.Count += sibling.Count/2 + 1
-			if b, err := s.Bind(store.Spec{Name: t.Name(), Limit: sibling}); err == nil {
+			if b, err := s.Bind(store.Spec{Name: name, Limit: sibling}); err == nil {
 				all = append(all, b)
 			}
 			w := &walk{Rand: random, now: 1_700_000_000_000_000 + random.Int64N(1e9)}
@@ -92,12 +97,12 @@ func TestAccountIsWhatTheProgramDoes(t *testing.T) {
 // Pitfall S18: used 10 of 10, raised to 20, lowered to 10, raised to 20: at most 10 more at once, in all. Each limit is one of another store, as
 // while a change spreads.
 func TestS18LimitChange(t *testing.T) {
-	for i, pair := range [][2]string{
+	for _, pair := range [][2]string{
 		{"10/1000h", "20/1000h"}, {"fixed-window 10/10000h", "fixed-window 20/10000h"}, {"sliding-log 10/1000h", "sliding-log 20/1000h"},
 		{"sliding-buckets 10/1000h", "sliding-buckets 20/1000h"}, {"concurrent 10 lease=1000h", "concurrent 20 lease=1000h"},
 		{"10/1000h", "sliding-log 20/1000h"}, {"sliding-window 10/10000h", "quota-reset 20/1000h"}, {"hybrid 10/1000h", "7/1h burst=20"},
 	} {
-		name := fmt.Sprint(t.Name(), i)
+		name := once(t)
 		low := named(t, open(t, redis.Options{}), name, pair[0])[0]
 		high := named(t, open(t, redis.Options{}), name, pair[1])[0]
 		if v := take(t, low, "key", 10); v.Granted != 10 || v.Remaining != 0 {
@@ -129,17 +134,18 @@ func TestTwoLimitsOfOneNameAtOnce(t *testing.T) {
 	for range 3 {
 		stores = append(stores, open(t, redis.Options{}))
 	}
-	for i, pair := range [][2]string{
+	for _, pair := range [][2]string{
 		{"30/1000h", "50/1000h"}, {"sliding-log 30/1000h", "50/1000h"}, {"sliding-log 30/1000h", "concurrent 50 lease=1000h"},
 		{"calendar", "quota-reset 50/1000h"}, {"sliding-buckets 30/1000h", "sliding-buckets 50/1000h cells=7"}, {"fixed-window 30/10000h", "fixed-window 50/10000h"},
 	} {
 		if pair[0] == "calendar" { // one that does not begin anew while the test runs
 			pair[0] = fmt.Sprintf("30/year anchor=%s", time.Now().AddDate(0, -6, 0).Format("01-02"))
 		}
+		name := once(t)
 		var granted, reserved, settled atomic.Int64
 		var wg sync.WaitGroup
 		for n, s := range stores {
-			bindings := named(t, s, fmt.Sprint(t.Name(), i), pair[0], pair[1])
+			bindings := named(t, s, name, pair[0], pair[1])
 			for g := range 4 {
 				wg.Go(func() {
 					for try := range 10 {
@@ -162,7 +168,7 @@ func TestTwoLimitsOfOneNameAtOnce(t *testing.T) {
 			}
 		}
 		wg.Wait()
-		b := named(t, stores[0], fmt.Sprint(t.Name(), i), pair[1])[0]
+		b := named(t, stores[0], name, pair[1])[0]
 		left := take(t, b, "key", 0).Remaining
 		// What a log was given by another limit it can't tell from other units, and does not give back.
 		if used := granted.Load() + reserved.Load(); used+left > 50 || used+left < 50-settled.Load() {
@@ -177,8 +183,9 @@ func TestTwoLimitsOfOneNameAtOnce(t *testing.T) {
 // A reservation is settled once, whoever tries: of several stores that race for it one succeeds.
 func TestOneCommitSucceeds(t *testing.T) {
 	var bindings []store.Binding
+	name := once(t)
 	for range 3 {
-		bindings = append(bindings, named(t, open(t, redis.Options{}), t.Name(), "100/1000h")...)
+		bindings = append(bindings, named(t, open(t, redis.Options{}), name, "100/1000h")...)
 	}
 	for id := int64(1); id <= 20; id++ {
 		do(t, bindings[0], "key", algorithm.Op{Kind: algorithm.Reserve, ID: id, Cost: 5, Life: int64(time.Hour)})
@@ -204,7 +211,7 @@ func TestOneCommitSucceeds(t *testing.T) {
 // Many at once on a key that the script leaves alone share their swaps, and each has its own answer.
 func TestManyOnOneAccount(t *testing.T) {
 	s := open(t, redis.Options{})
-	b := named(t, s, t.Name(), "300/1000h")[0]
+	b := named(t, s, once(t), "300/1000h")[0]
 	c := raw(t, server(t).Addr())
 	before := calls(t, c, "evalsha")
 	var granted atomic.Int64
@@ -234,7 +241,8 @@ func TestManyOnOneAccount(t *testing.T) {
 func TestS5S6TogetherUnderNames(t *testing.T) {
 	s, other := open(t, redis.Options{}), open(t, redis.Options{})
 	c := raw(t, server(t).Addr())
-	second, minute := part(t, s, t.Name(), "10/1000h", "key", 1), part(t, s, t.Name(), "15/1000h", "key", 1)
+	name := once(t)
+	second, minute := part(t, s, name, "10/1000h", "key", 1), part(t, s, name, "15/1000h", "key", 1)
 	second.Name, minute.Name = "second", "minute"
 	take(t, second.Binding, "key", 0)
 	for i := range 110 {
@@ -268,7 +276,7 @@ func TestS5S6TogetherUnderNames(t *testing.T) {
 		text := []string{"40/1000h", "60/1000h"}[g%2]
 		var parts []store.Part
 		for _, key := range []string{"x", "y"} {
-			b := named(t, s, t.Name()+"joint", text)[0]
+			b := named(t, s, name+"joint", text)[0]
 			parts = append(parts, store.Part{Store: s, Binding: b, Limit: algorithm.MustParseLimit(text), Name: t.Name() + "joint", Key: key, Cost: 1})
 		}
 		if g >= 2 {
@@ -285,7 +293,7 @@ func TestS5S6TogetherUnderNames(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	b := named(t, s, t.Name()+"joint", "60/1000h")[0]
+	b := named(t, s, name+"joint", "60/1000h")[0]
 	x, y := take(t, b, "x", 0), take(t, b, "y", 0)
 	if n := granted.Load(); n > 60 || n < 40 || x.Remaining != 60-n || y.Remaining != 60-n {
 		t.Errorf("%d pass, and %d and %d are left of 60", n, x.Remaining, y.Remaining)
@@ -294,7 +302,8 @@ func TestS5S6TogetherUnderNames(t *testing.T) {
 
 // Pitfall S7, with accounts: each lives until it is as a fresh one, which a reservation puts off.
 func TestS7LifeOfAccounts(t *testing.T) {
-	s := openURL(t, server(t).URL(), redis.Options{Prefix: "s7-accounts"})
+	prefix := "s7-" + strconv.FormatInt(time.Now().UnixNano(), 36)
+	s := openURL(t, server(t).URL(), redis.Options{Prefix: prefix})
 	c := raw(t, server(t).Addr())
 	for _, pair := range [][2]string{
 		{"10/1h", "sliding-log 10/1h"}, {"sliding-log 10/1h", "10/1h"}, {"sliding-buckets 10/1h", "concurrent 10 lease=1h"},
@@ -303,15 +312,15 @@ func TestS7LifeOfAccounts(t *testing.T) {
 		b := named(t, s, pair[0], pair[:]...)
 		life := func(what string, least, most time.Duration) {
 			t.Helper()
-			for _, ms := range census(t, c, "s7-accounts:*}:"+strings.ReplaceAll(pair[0], " ", "%20")) {
+			for _, ms := range census(t, c, prefix+":*}:"+strings.ReplaceAll(pair[0], " ", "%20")) {
 				if got := time.Duration(ms) * time.Millisecond; got < least-time.Minute || got > most+time.Second {
 					t.Errorf("%q, %s: it lives for %v, want %v to %v", pair, what, got, least, most)
 				}
 			}
 		}
-		take(t, b[0], "key", 10)
+		first := take(t, b[0], "key", 10).Reset
 		v := take(t, b[1], "key", 1)
-		life("changed", v.Reset, v.Reset)
+		life("changed", v.Reset, max(v.Reset, first))
 		do(t, b[1], "key", algorithm.Op{Kind: algorithm.Refund, Cost: 1})
 		v = do(t, b[1], "key", algorithm.Op{Kind: algorithm.Reserve, ID: 1, Cost: 1, Life: int64(5 * time.Hour)})
 		if v.Granted != 1 && !strings.HasPrefix(pair[1], "exponential") {
@@ -322,9 +331,9 @@ func TestS7LifeOfAccounts(t *testing.T) {
 		}
 		do(t, b[1], "key", algorithm.Op{Kind: algorithm.Commit, ID: 1})
 		v = take(t, b[1], "key", 0)
-		life("settled", v.Reset, max(v.Reset, 3*time.Hour))
+		life("settled", v.Reset, max(v.Reset, first, 3*time.Hour))
 		do(t, b[0], "key", algorithm.Op{Kind: algorithm.Refund, Cost: 10})
-		life("given back", 0, time.Hour)
+		life("given back", 0, max(v.Reset, first))
 	}
 	if n := calls(t, c, "set"); n == 0 {
 		t.Error("nothing was written")
@@ -372,7 +381,7 @@ func TestForeignHeads(t *testing.T) {
 func TestDeniedAfterAChange(t *testing.T) {
 	s := open(t, redis.Options{})
 	c := raw(t, server(t).Addr())
-	b := named(t, s, t.Name(), "10/1000h", "sliding-log 5/1000h")
+	b := named(t, s, once(t), "10/1000h", "sliding-log 5/1000h")
 	take(t, b[0], "key", 10)
 	for i, step := range []struct {
 		cost   int64
@@ -421,7 +430,7 @@ func TestLongLogChangesHands(t *testing.T) {
 func TestWindowsOfACalendar(t *testing.T) {
 	s, own := open(t, redis.Options{TrustClientTime: true}), open(t, redis.Options{})
 	for _, text := range []string{"10/day", "10/month tz=Europe/Berlin", "10/year"} {
-		for name, limiter := range map[string]string{"named": t.Name() + text, "unnamed": ""} {
+		for name, limiter := range map[string]string{"named": once(t), "unnamed": ""} {
 			limit := algorithm.MustParseLimit(text)
 			bindings := make([]store.Binding, 2)
 			for i, s := range []*redis.Store{s, own} {
@@ -431,7 +440,7 @@ func TestWindowsOfACalendar(t *testing.T) {
 				}
 				bindings[i] = b
 			}
-			key := t.Name() + name
+			key := once(t)
 			redis.Misled(bindings[0], 2, -1_000_000_000_000_000)
 			later := time.Date(2050, 3, 3, 3, 3, 3, 0, time.UTC).UnixNano()
 			if v, err := bindings[0].Do(t.Context(), key, algorithm.Op{Cost: 4}, later); err != nil || v.Remaining != 6 {

@@ -92,8 +92,5 @@ func (b *binding) Inspect(ctx context.Context, key string, now int64) (state []i
 	if s.heals() {
 		a.Heal(at)
 	}
-	if !a.Plain(b.program) {
-		a, _ = a.Apply(b.program, algorithm.Op{Kind: algorithm.Refund}, at) // of nothing: it settles the account
-	}
-	return a.State, at, nil
+	return a.View(b.program, at), at, nil
 }

@@ -127,9 +127,7 @@ func (w *walk) follow(ctx context.Context, key string, op algorithm.Op) error {
 	before := w.account
 	before.State = slices.Clone(before.State)
 	account, want := w.account.Apply(w.program, op, w.now)
-	if op.Kind > algorithm.TakeUpTo || op.Cost > 0 {
-		w.account = account
-	}
+	w.account = account
 	send := op
 	send.End *= 1000
 	send.Life *= 1000

@@ -141,7 +141,7 @@ func (w *swapping) account(i int, op algorithm.Op) (a algorithm.Account, v algor
 
 // keep makes an account that of the name, unless the step only looked.
 func (w *swapping) keep(i int, a algorithm.Account, healed bool) {
-	if op := w.steps[i].op; op.Cost == 0 && op.Kind <= algorithm.TakeUpTo {
+	if op := w.steps[i].op; op.Cost == 0 && op.Kind != algorithm.Reset && !w.steps[i].swaps() {
 		return
 	}
 	w.accounts[w.of[i]] = a
