@@ -92,5 +92,5 @@ func (b *binding) Inspect(ctx context.Context, key string, now int64) (state []i
 	if s.heals() {
 		a.Heal(at)
 	}
-	return a.View(b.program, at), at, nil
+	return a.Seen(b.program, at), at, nil
 }
