@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
@@ -74,7 +73,8 @@ func (b *stateBinding) do(fp fingerprint, op algorithm.Op, given int64, mayAdd b
 	case !mayAdd:
 		return algorithm.Verdict{}, missing
 	}
-	return b.apply(h, b.add(h, fp, now), op, now), added
+	b.store.forget(h.sweepWithAdd(now))
+	return b.apply(h, b.add(h, fp), op, now), added
 }
 
 // writes reports whether an operation on a fresh key changes it.
@@ -102,17 +102,22 @@ func denySwept(now, swept int64) algorithm.Verdict {
 }
 
 // add adds a key, for which there is room. The caller holds the shard's mutex.
-func (b *stateBinding) add(h *stateShard, fp fingerprint, now int64) *entry {
-	if len(h.entries) >= sweptFrom {
-		b.store.forget(h.sweep(sweptWithAdd, now))
-	}
+func (b *stateBinding) add(h *stateShard, fp fingerprint) *entry {
 	e := h.add(fp)
-	if o := b.store.sharedOf(b.pad, false); o != nil { // with the debt of the budget, and without its reservations
-		o.mu.Lock()
-		e.account.Program, e.account.State = o.account.Program, append(e.account.State, o.account.State...)
-		o.mu.Unlock()
-	}
+	e.account = b.fresh(e.account.State)
 	return e
+}
+
+// fresh returns the account that a new key begins with, in a state's memory: with the debt of the budget that the new keys of a full store share,
+// if they do, and without its reservations.
+func (b *stateBinding) fresh(state []int64) algorithm.Account {
+	o := b.store.sharedOf(b.pad, false)
+	if o == nil {
+		return algorithm.Account{State: state}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return algorithm.Account{Program: o.account.Program, State: append(state, o.account.State...)}
 }
 
 // apply carries out an operation on an entry. The caller holds the shard's mutex.
@@ -129,7 +134,7 @@ func (b *stateBinding) keep(h *stateShard, e *entry, a algorithm.Account, now, r
 	size := len(a.State)
 	if x := a.Extra; x != nil {
 		reset = now + a.Life(now)
-		size += extraWords + holdWords*len(x.Holds)
+		size += wordsOf(x)
 	} else if size == 0 {
 		h.remove(e)
 		b.store.keys.Add(-1)
@@ -143,11 +148,15 @@ func (b *stateBinding) keep(h *stateShard, e *entry, a algorithm.Account, now, r
 	h.expire(e, reset)
 }
 
-// The words that an algorithm.Extra takes, and an algorithm.Hold.
-const (
-	extraWords = 7
-	holdWords  = 6
-)
+// wordsOf returns about how many words an Extra takes.
+func wordsOf(x *algorithm.Extra) int {
+	const itself, former, hold = 8, 5, 6
+	words := itself + hold*len(x.Holds)
+	for _, f := range x.Formers {
+		words += former + len(f.State)
+	}
+	return words
+}
 
 // doOverflow decides for a key that finds the store full.
 func (b *stateBinding) doOverflow(op algorithm.Op, now, next int64) algorithm.Verdict {
@@ -174,7 +183,7 @@ func (b *stateBinding) Now() int64 { return b.store.clock.now() }
 // Program implements [store.Inspector].
 func (b *stateBinding) Program() *algorithm.Program { return b.program }
 
-// Inspect implements [store.Inspector]. Of an account it is the state that the binding's limit inherits from it.
+// Inspect implements [store.Inspector]. Of an account it is the state that the binding's limit finds in it.
 func (b *stateBinding) Inspect(_ context.Context, key string, given int64) (state []int64, at int64, err error) {
 	at = b.store.now(given)
 	fp := b.fingerprint(key)
@@ -182,10 +191,7 @@ func (b *stateBinding) Inspect(_ context.Context, key string, given int64) (stat
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if e := h.index[fp]; e != nil {
-		seen := e.account
-		seen.State = slices.Clone(seen.State)
-		seen, _ = seen.Apply(b.program, algorithm.Op{Kind: algorithm.Refund}, at) // of nothing: it changes nothing else
-		state = seen.State
+		state = e.account.View(b.program, at)
 	}
 	return state, at, nil
 }

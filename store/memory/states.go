@@ -31,6 +31,7 @@ type stateTable struct {
 }
 
 type stateShard struct {
+	number  int
 	mu      sync.Mutex
 	index   map[fingerprint]*entry
 	entries []*entry
@@ -54,6 +55,7 @@ type entry struct {
 func newStateTable(s *Store) *stateTable {
 	t := &stateTable{store: s}
 	for i := range t.shards {
+		t.shards[i].number = i
 		t.shards[i].index = map[fingerprint]*entry{}
 		t.shards[i].extra = &s.extra
 		t.shards[i].swept = math.MinInt64
@@ -113,6 +115,14 @@ func (h *stateShard) sweep(most int, now int64) (freed int) {
 		}
 	}
 	return freed
+}
+
+// sweepWithAdd is a sweep of some entries when one has been added, or is about to be. The caller holds the mutex.
+func (h *stateShard) sweepWithAdd(now int64) (freed int) {
+	if len(h.entries) < sweptFrom {
+		return 0
+	}
+	return h.sweep(sweptWithAdd, now)
 }
 
 // reclaim implements reclaimer.

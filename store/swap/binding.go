@@ -39,7 +39,7 @@ func (b *binding) DoStamped(ctx context.Context, key string, op algorithm.Op, no
 // roundUp returns nanoseconds in microseconds.
 func roundUp(ns int64) int64 { return -store.Microseconds(-ns) }
 
-// Inspect implements [store.Inspector]. Of an account it is the state that the binding's limit inherits from it.
+// Inspect implements [store.Inspector]. Of an account it is the state that the binding's limit finds in it.
 func (b *binding) Inspect(ctx context.Context, key string, now int64) (state []int64, at int64, err error) {
 	c := &call{program: b.program, accounts: b.accounts, look: true}
 	if err := b.do(ctx, key, c, now); err != nil {

@@ -180,7 +180,7 @@ func (c *call) apply(a algorithm.Account) algorithm.Account {
 	var r algorithm.Result
 	switch {
 	case c.look:
-		c.state = c.seen(a)
+		c.state = c.view(a)
 	case c.accounts:
 		a, r = a.Apply(c.program, c.op, c.at)
 	default:
@@ -190,13 +190,12 @@ func (c *call) apply(a algorithm.Account) algorithm.Account {
 	return a
 }
 
-// seen returns a copy of the state that the call's limit finds in an account.
-func (c *call) seen(a algorithm.Account) []int64 {
-	a.State = slices.Clone(a.State)
-	if c.accounts { // what gives back nothing changes nothing else
-		a, _ = a.Apply(c.program, algorithm.Op{Kind: algorithm.Refund}, c.at)
+// view returns a copy of the state that the call's limit finds.
+func (c *call) view(a algorithm.Account) []int64 {
+	if c.accounts {
+		return a.View(c.program, c.at)
 	}
-	return a.State
+	return slices.Clone(a.State)
 }
 
 // heals reports whether states that are too far ahead are healed.

@@ -1,0 +1,248 @@
+package memory
+
+import (
+	"context"
+	"slices"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+)
+
+// TakeAll implements [store.Joiner]: it is one step, under the locks of the shards of all keys, so that nobody sees some parts charged and others not.
+// Parts in one-word states, which are those of linear limits without a name and of shared debts, have no locks: where there
+// is one it is [store.TakeInTurn]. So it is for a new key of a full store whose new keys share a budget.
+func (s *Store) TakeAll(ctx context.Context, parts []store.Part, given int64, outcomes []store.Outcome) ([]store.Outcome, error) {
+	var few [4]jointPart
+	j := joint{parts: few[:0]}
+	for _, p := range parts {
+		b, ok := p.Binding.(*stateBinding)
+		if !ok || b.store != s {
+			return store.TakeInTurn(ctx, parts, given, outcomes)
+		}
+		if p.ID != 0 && !b.named {
+			return outcomes, store.ErrUnnamed
+		}
+		fp := b.fingerprint(p.Key)
+		j.parts = append(j.parts, jointPart{binding: b, fp: fp, shard: b.table.shard(fp), op: opOf(p)})
+	}
+	var some [4]*stateShard
+	j.shards = j.shardsOf(some[:0])
+	for j.lock(s, given); j.missing() > j.reserved && !j.full; j.lock(s, given) {
+		missing := j.missing()
+		j.unlock()
+		j.makeRoom(s, missing, s.now(given))
+	}
+	if j.full && s.overflow == Share {
+		j.unlock()
+		j.giveBackRoom(s)
+		return store.TakeInTurn(ctx, parts, given, outcomes)
+	}
+	if j.look(s) {
+		j.take(s)
+	} else {
+		j.deny()
+	}
+	j.unlock()
+	j.giveBackRoom(s)
+	for i := range j.parts {
+		outcomes = append(outcomes, store.Outcome{Verdict: j.parts[i].verdict, At: j.now})
+	}
+	return outcomes, nil
+}
+
+func opOf(p store.Part) algorithm.Op {
+	if p.ID != 0 {
+		return algorithm.Op{Kind: algorithm.Reserve, Cost: p.Cost, ID: p.ID, Life: p.Life}
+	}
+	return algorithm.Op{Cost: p.Cost}
+}
+
+// A joint is one request that several limits must pass together.
+type joint struct { // the store is not in it, so that it need not be on the heap
+	parts    []jointPart
+	shards   []*stateShard // of the parts, each once, in the order in which everybody locks them
+	now      int64
+	reserved int   // how many keys can be added
+	full     bool  // no more than those
+	next     int64 // when one of the keys that fill the store may be fresh
+}
+
+// A jointPart is a Take or a Reserve, which are carried out together with others.
+type jointPart struct {
+	binding *stateBinding
+	fp      fingerprint
+	shard   *stateShard
+	op      algorithm.Op
+
+	entry   *entry            // nil of a key that is not there
+	trial   algorithm.Account // what a Reserve would leave
+	verdict algorithm.Verdict
+	passes  bool
+	decided bool // the verdict stands, whatever that of the others
+}
+
+func (j *joint) shardsOf(shards []*stateShard) []*stateShard {
+	for i := range j.parts {
+		h := j.parts[i].shard
+		at, found := slices.BinarySearchFunc(shards, h, func(a, b *stateShard) int { return a.number - b.number })
+		if !found {
+			shards = slices.Insert(shards, at, h)
+		}
+	}
+	return shards
+}
+
+// lock locks all shards, tells the time, and finds the entries.
+func (j *joint) lock(s *Store, given int64) {
+	for _, h := range j.shards {
+		h.mu.Lock()
+	}
+	j.now = s.now(given)
+	for i := range j.parts {
+		p := &j.parts[i]
+		p.entry = p.shard.index[p.fp]
+	}
+}
+
+func (j *joint) unlock() {
+	for _, h := range j.shards {
+		h.mu.Unlock()
+	}
+}
+
+// missing returns how many keys are to be added.
+func (j *joint) missing() (n int) {
+	for i := range j.parts {
+		if j.parts[i].needsRoom() {
+			n++
+		}
+	}
+	return n
+}
+
+// needsRoom reports whether it is of interest if the store is full: for a peek too.
+func (p *jointPart) needsRoom() bool {
+	return p.entry == nil && (p.binding.writes(p.op) || isPeek(p.op))
+}
+
+// makeRoom reserves what is missing. The shards must not be locked: other keys may have to be forgotten.
+func (j *joint) makeRoom(s *Store, missing int, now int64) {
+	for j.reserved < missing {
+		ok, next := s.reserve(now)
+		if !ok {
+			j.full, j.next = true, next
+			return
+		}
+		j.reserved++
+	}
+}
+
+// giveBackRoom gives back what was reserved and not needed.
+func (j *joint) giveBackRoom(s *Store) {
+	if j.reserved > 0 {
+		s.keys.Add(-int64(j.reserved))
+	}
+}
+
+// look decides each part as if it were alone, and reports whether all pass. It changes nothing.
+func (j *joint) look(s *Store) bool {
+	all, room := true, j.reserved
+	for i := range j.parts {
+		p := &j.parts[i]
+		if p.needsRoom() {
+			if room--; p.denyNew(s, j.now, j.next, room < 0) {
+				all = all && p.passes
+				continue
+			}
+		}
+		p.look(j.now)
+		all = all && p.passes
+	}
+	return all
+}
+
+// denyNew decides a new key for which there is no room, or that may be one that was forgotten.
+func (p *jointPart) denyNew(s *Store, now, next int64, full bool) bool {
+	switch {
+	case !isPeek(p.op) && now < p.shard.swept:
+		p.verdict = denySwept(now, p.shard.swept)
+	case full:
+		p.verdict = denyFull(p.op, now, next)
+		if !isPeek(p.op) {
+			s.overflowed.Add(1)
+		}
+	default:
+		return false
+	}
+	p.passes, p.decided = isPeek(p.op), true
+	return true
+}
+
+// look is for a Take a peek, which tells whether there is room, and for a Reserve the operation on a copy.
+func (p *jointPart) look(now int64) {
+	a := p.account()
+	if p.op.Kind == algorithm.Reserve {
+		a.State = slices.Clone(a.State)
+		trial, r := a.Apply(p.binding.program, p.op, now)
+		p.trial, p.verdict, p.passes = trial, r.Verdict(), r.Allowed
+		return
+	}
+	_, r := a.Apply(p.binding.program, algorithm.Op{}, now)
+	p.verdict, p.passes = r.Verdict(), r.Remaining >= p.op.Cost
+}
+
+// account returns the key's account, or the one that it would be added with.
+func (p *jointPart) account() algorithm.Account {
+	if p.entry != nil {
+		return p.entry.account
+	}
+	return p.binding.fresh(nil)
+}
+
+// take carries out all parts, which pass.
+func (j *joint) take(s *Store) {
+	added := false
+	for i := range j.parts {
+		p := &j.parts[i]
+		if p.decided || isPeek(p.op) {
+			continue
+		}
+		if p.entry == nil {
+			p.entry, added = p.binding.add(p.shard, p.fp), true
+			j.reserved--
+		}
+		p.carryOut(j.now)
+	}
+	if added { // no entry is at work any more: others may be forgotten
+		for _, h := range j.shards {
+			s.forget(h.sweepWithAdd(j.now))
+		}
+	}
+}
+
+// deny answers all parts, of which some do not pass. These are denied; an account of theirs is written as it is when that happens alone.
+func (j *joint) deny() {
+	for i := range j.parts {
+		p := &j.parts[i]
+		switch {
+		case p.decided:
+		case !p.passes && p.entry != nil:
+			p.carryOut(j.now)
+		case !p.passes:
+			_, r := p.account().Apply(p.binding.program, p.op, j.now)
+			p.verdict = r.Verdict()
+		case p.op.Kind == algorithm.Reserve:
+			_, r := p.account().Apply(p.binding.program, algorithm.Op{}, j.now)
+			p.verdict = r.Verdict()
+		}
+	}
+}
+
+// carryOut carries out the part on its entry.
+func (p *jointPart) carryOut(now int64) {
+	if p.op.Kind != algorithm.Reserve {
+		p.verdict = p.binding.apply(p.shard, p.entry, p.op, now)
+		return
+	}
+	p.binding.keep(p.shard, p.entry, p.trial, now, now+int64(p.verdict.Reset))
+}
