@@ -1,6 +1,9 @@
 package algorithm
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // used is what a key has used under one limit, for another that takes its place.
 type used struct {
@@ -15,6 +18,18 @@ func (u used) started(width, now int64) int64 {
 	return min(now, max(now-width+1, u.end-width))
 }
 
+// back returns when so many of the units would have come back, or if that is not known, all.
+func (u used) back(units, now int64) int64 {
+	if units >= u.units {
+		return u.end
+	}
+	state, d := u.from.take(slices.Clone(u.state), 0, now)
+	if _, d = u.from.take(state, d.Remaining+units, now); d.RetryAfter == Never {
+		return u.end
+	}
+	return now + int64(d.RetryAfter)
+}
+
 // Each machine's inherit makes a state in which as many units are used. They come back as under the other limit where this one knows when
 // that is, and else as if they had been taken now.
 
@@ -24,7 +39,7 @@ func (m linear) inherit(u used, now int64) []int64 {
 }
 
 func (m refillBucket) inherit(u used, now int64) []int64 {
-	last := u.end - m.refills(u.units)*m.width // of which the refills come as late as under the other
+	last := u.back(m.amount, now) - m.width // so that no refill comes before as much would have come back
 	if old, ok := u.from.(refillBucket); ok && old.width == m.width {
 		last, _ = old.at(u.state, now)
 	}
