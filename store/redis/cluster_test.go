@@ -71,6 +71,7 @@ func TestTakeAll(t *testing.T) {
 	s := open(t, redis.Options{})
 	allOrNothing(t, s, "one")
 	allOrNothing(t, s, "one", "two", "three", "four")
+	reservedTogether(t, s)
 	c := raw(t, server(t).Addr())
 	parts := []store.Part{part(t, s, t.Name(), "10/1h", "a", 1), part(t, s, t.Name(), "fixed-window 10/1h", "b", 1), part(t, s, t.Name(), "10/1h", "c", 0)}
 	takeAll(t, s, parts...)
@@ -101,9 +102,51 @@ func TestS24Cluster(t *testing.T) {
 			t.Errorf("request %d: %+v, %v", i, verdicts, err)
 		}
 	}
+	reservedTogether(t, s)
 	inTwoOrders(t, s)
 	manyKeys(t, s)
 	rightsInCluster(t, cluster)
+}
+
+// reservedTogether reserves under keys of several slots, and under several limits of one key: all or none, also where the limits have changed.
+func reservedTogether(t *testing.T, s *redis.Store) {
+	t.Helper()
+	var parts []store.Part
+	for i, key := range []string{"one", "two", "three", "one"} {
+		before, after := []string{"30/1000h", "sliding-log 9/1000h"}[i%2], []string{"20/1000h", "sliding-log 7/1000h"}[i%2]
+		name := fmt.Sprint("reserved", i)
+		b := named(t, s, name, before, after)
+		take(t, b[0], key, 2)
+		parts = append(parts, store.Part{
+			Store: s, Binding: b[1], Limit: algorithm.MustParseLimit(after), Name: name, Key: key, Cost: 2, ID: int64(i + 1), Life: int64(time.Hour),
+		})
+	}
+	for round, want := range []int64{2, 2, 0, 0} { // of the logs 5 are left
+		for i := range parts {
+			parts[i].ID += 10
+		}
+		verdicts := takeAll(t, s, parts...)
+		for i, v := range verdicts {
+			granted := want
+			if want == 0 && i%2 == 1 {
+				granted = -1
+			}
+			left := parts[i].Limit.Capacity() - 2 - 2*int64(min(round+1, 2))
+			if v.Granted != granted || v.Remaining != left {
+				t.Errorf("reservation %d, part %d: %+v, want %d granted, %d left", round, i, v, granted, left)
+			}
+		}
+	}
+	for i := range parts { // the first two were granted, and can be settled
+		op := algorithm.Op{Kind: algorithm.Commit, ID: parts[i].ID - 20, Cost: 1}
+		if v := do(t, parts[i].Binding, parts[i].Key, op); v.Granted != 1 {
+			t.Errorf("part %d is settled: %+v", i, v)
+		}
+		op.ID = parts[i].ID
+		if v := do(t, parts[i].Binding, parts[i].Key, op); v.Granted != -1 {
+			t.Errorf("part %d, which was denied, is settled: %+v", i, v)
+		}
+	}
 }
 
 // rightsInCluster has a user with the rights that docs/redis.md lists for a cluster.

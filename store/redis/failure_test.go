@@ -61,6 +61,9 @@ func TestServerIsKilled(t *testing.T) {
 	if text := fmt.Sprint(err); !strings.Contains(text, "redis: take at "+server.Addr()) || !strings.Contains(text, "nothing was changed") {
 		t.Error(err)
 	}
+	if _, err = b.Do(t.Context(), "key", algorithm.Op{Kind: algorithm.Reserve, ID: 1, Cost: 1, Life: 1000}, store.OwnClock); !errors.Is(err, store.ErrNothingDone) {
+		t.Error(err)
+	}
 	if _, err := s.TakeAll(t.Context(), []store.Part{part(t, s, t.Name(), "1/1h", "a", 1)}, store.OwnClock, nil); err == nil {
 		t.Error("a request passed on no server")
 	}
@@ -82,6 +85,11 @@ func TestServerIsPaused(t *testing.T) {
 		t.Error(err)
 	}
 	works(t, unaffected)
+	begun := time.Now()
+	_, err = b.Do(t.Context(), "key", algorithm.Op{Kind: algorithm.Reserve, ID: 1, Cost: 1, Life: 1000}, store.OwnClock)
+	if !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) > short+2*time.Second {
+		t.Errorf("%v after %v", err, time.Since(begun))
+	}
 	server.Resume(t)
 	works(t, b)
 }
