@@ -28,11 +28,12 @@ var arrows = map[string][]string{
 	"policy/clients":         {"", "policy"},
 	"replay":                 {"", "store/memory"},
 	"server/limiters":        {"", "algorithm", "store"},
-	"server/resp":            {"", "algorithm", "store", "server/limiters"},
-	"server/httpapi":         {"", "algorithm", "store", "server/limiters"},
+	"server/checks":          {"", "policy"},
+	"server/resp":            {"", "algorithm", "store", "policy", "server/limiters", "server/checks"},
+	"server/httpapi":         {"", "algorithm", "store", "policy", "server/limiters", "server/checks"},
 	"server/engines":         {"store", "store/redis", "store/postgres", "store/memcached", "store/remote"},
-	"server":                 {"", "algorithm", "store", "store/memory", "server/limiters", "server/resp", "server/httpapi", "server/engines"},
-	"cmd/weir":               {"", "algorithm/bounds", "store/memory", "store/postgres", "policy/clients", "replay", "server"},
+	"server":                 {"", "algorithm", "store", "store/memory", "policy", "policy/clients", "server/limiters", "server/checks", "server/resp", "server/httpapi", "server/engines"},
+	"cmd/weir":               {"", "algorithm/bounds", "store/memory", "store/postgres", "policy", "policy/clients", "replay", "server", "server/checks", "server/engines"},
 }
 
 func TestImportsFollowTheFlow(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/server/checks"
 )
 
 // Bounds on what one client can make the server hold or wait for.
@@ -42,6 +43,10 @@ type Limiters interface {
 type Options struct {
 	// Limiters decides. Required.
 	Limiters Limiters
+	// Policies decide on what is sent to /v1/check. Nil: that is answered 404.
+	Policies checks.Policies
+	// Status is what /v1/status tells. Nil: nothing of note. The warnings of it are told by /readyz too.
+	Status func() Status
 	// TrustClientTime lets a request say its own time, as "at_us".
 	TrustClientTime bool
 	// MaxConnections is the number of connections served at once; more are answered 503 and closed as they come.
@@ -80,6 +85,10 @@ func New(opts Options) *Server {
 	}
 	if opts.Log == nil {
 		opts.Log = slog.Default()
+	}
+	if opts.Status == nil {
+		started := time.Now()
+		opts.Status = func() Status { return Status{Started: started} }
 	}
 	s := &Server{opts: opts}
 	s.routes = s.newRoutes()

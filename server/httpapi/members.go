@@ -2,8 +2,7 @@ package httpapi
 
 import "bytes"
 
-// members goes through a JSON object that is known to be valid. No value that weir accepts has others inside, so that of an
-// array or an object only the first byte is given, and the rest is not looked for.
+// members goes through a JSON object that is known to be valid.
 type members struct {
 	name, value []byte // of the member that next found, as they are written
 	rest        []byte
@@ -17,7 +16,7 @@ func membersOf(text []byte) (*members, bool) {
 	return &members{rest: text[1:]}, text[0] == '{'
 }
 
-// next finds the next member. There is none after one whose value is an array or an object.
+// next finds the next member.
 func (m *members) next() bool {
 	m.rest = bytes.TrimLeft(m.rest, space+",")
 	if len(m.rest) == 0 || m.rest[0] != '"' {
@@ -29,7 +28,7 @@ func (m *members) next() bool {
 	case '"':
 		m.value = m.cut(stringEnd(m.rest))
 	case '[', '{':
-		m.value, m.rest = m.rest[:1], nil
+		m.value = m.cut(nestedEnd(m.rest))
 	default:
 		m.value = m.cut(bytes.IndexAny(m.rest, space+",}"))
 	}
@@ -40,6 +39,23 @@ func (m *members) cut(n int) []byte {
 	head := m.rest[:n]
 	m.rest = m.rest[n:]
 	return head
+}
+
+// nestedEnd returns the length of the valid array or object that b begins with.
+func nestedEnd(b []byte) int {
+	depth := 0
+	for i := 0; ; i++ {
+		switch b[i] {
+		case '"':
+			i += stringEnd(b[i:]) - 1
+		case '[', '{':
+			depth++
+		case ']', '}':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
 }
 
 // stringEnd returns the length of the valid JSON string that b begins with.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/legacy"
 
 	"github.com/weirlimit/weir/server/httpapi"
+	"github.com/weirlimit/weir/store/memory"
 )
 
 // description reads the description that a server hands out.
@@ -47,12 +49,30 @@ type exchange struct {
 
 var posts = []string{"/v1/take", "/v1/take-up-to", "/v1/peek", "/v1/refund", "/v1/reset"}
 
+// checks are the paths that ask policies, with bodies that they answer with 200.
+var checks = map[string]string{
+	"/v1/check": `{"method":"POST","path":"/login","client_ip":"192.0.2.7"}`, "/v1/explain": `{"path":"/work","headers":{"X":["a","b"]}}`,
+}
+
+// bodies are those that all paths of POST but those of settlements answer with 200.
+func bodies() map[string]string {
+	all := maps.Clone(checks)
+	for _, path := range posts {
+		all[path] = `{"key":"k","limit":"2/1h"}`
+	}
+	return all
+}
+
+// settlements are the paths that settle tokens, with what their bodies have besides.
+var settlements = map[string]string{"/v1/release": "", "/v1/commit": `,"cost":1`, "/v1/cancel": "", "/v1/renew": ""}
+
 func exchanges() []exchange {
 	list := []exchange{
 		{"GET", "/healthz", "", "", true, 200},
 		{"GET", "/readyz", "", "", true, 200},
 		{"GET", "/metrics", "", "", true, 200},
 		{"GET", "/openapi.yaml", "", "", true, 200},
+		{"GET", "/v1/status", "", "", true, 200},
 	}
 	const json = "application/json"
 	large := `{"limit":"1/1s","key":"` + strings.Repeat("k", httpapi.MaxBody) + `"}`
@@ -75,6 +95,42 @@ func exchanges() []exchange {
 			exchange{"POST", op, json, large, true, 413},
 			exchange{"POST", op, "application/x-www-form-urlencoded", `{"key":"k","limit":"2/1h"}`, false, 200},
 			exchange{"POST", op, "multipart/form-data", `{"key":"k","limit":"2/1h"}`, false, 415},
+		)
+	}
+	return append(list, policyExchanges()...)
+}
+
+func policyExchanges() (list []exchange) {
+	const json = "application/json"
+	for path, good := range checks {
+		for _, body := range []string{
+			good, `{}`, `{"path":"/elsewhere"}`, `{"path":"*"}`, `{"path":"/login","method":"post"}`, `{"path":"/plan","headers":{"X-Key":"free"}}`, `{"cost":0,"hold_ms":0}`,
+			`{"method":"POST","host":"h:1","path":"/work","query":"a=1","headers":{"X-Cost":["1"]},"client_ip":"2001:db8::1","attributes":{"a":"b"},"cost":9007199254740992,"hold_ms":1}`,
+		} {
+			list = append(list, exchange{"POST", path, json, body, true, 200})
+		}
+		for _, body := range []string{
+			`{"path":"login"}`, `{"path":"/login?x"}`, `{"path":1}`, `{"cost":-1}`, `{"cost":9007199254740993}`, `{"hold_ms":86400001}`, `{"headers":[]}`, `{"headers":{"X":[]}}`,
+			`{"headers":{"X Y":"z"}}`, `{"headers":{"X":1}}`, `{"attributes":{"a":1}}`, `{"client_ip":7}`, `{"key":"k"}`,
+		} {
+			list = append(list, exchange{"POST", path, json, body, false, 400})
+		}
+		list = append(list,
+			exchange{"POST", path, json, `{"client_ip":"nobody"}`, true, 400},
+			exchange{"POST", path, json, `{"path":"/paid","headers":{"X-Cost":"much"}}`, true, 400}, // the policy's cost
+			exchange{"POST", path, json, `{"host":"` + strings.Repeat("h", httpapi.MaxBody) + `"}`, true, 413},
+			exchange{"POST", path, "multipart/form-data", good, false, 415},
+		)
+	}
+	for path, more := range settlements {
+		list = append(list,
+			exchange{"POST", path, json, `{"token":""` + more + `}`, true, 400},
+			exchange{"POST", path, json, `{"token":"x"` + more + `}`, true, 400},
+			exchange{"POST", path, json, `{"token":1` + more + `}`, false, 400},
+			exchange{"POST", path, json, `{"token":"x","cost":-1}`, false, 400},
+			exchange{"POST", path, json, `{"cost":1}`, false, 400},
+			exchange{"POST", path, json, `{"token":"` + strings.Repeat("t", httpapi.MaxBody) + `"` + more + `}`, true, 413},
+			exchange{"POST", path, "multipart/form-data", `{}`, false, 415},
 		)
 	}
 	return list
@@ -129,29 +185,49 @@ func TestDescriptionFitsTheServer(t *testing.T) {
 		operation string
 		status    int
 	}
-	s := newServer(trusting)
+	s := newServer(trusting, ruled(t, rules, nil))
 	doc, router := description(t, s)
 	seen := map[answer]bool{}
+	look := func(s *httpapi.Server, e exchange, origin string) {
+		op, status := e.check(t, s, router, origin)
+		seen[answer{op.OperationID, status}] = true
+	}
 	for _, e := range exchanges() {
-		op, status := e.check(t, s, router, "")
-		seen[answer{op.OperationID, status}] = true
+		look(s, e, "")
 	}
-	for _, path := range posts {
-		e := exchange{"POST", path, "application/json", `{"key":"k","limit":"2/1h"}`, true, 403}
-		op, status := e.check(t, s, router, "https://other.example")
-		seen[answer{op.OperationID, status}] = true
+	for path, body := range bodies() {
+		look(s, exchange{"POST", path, "application/json", body, true, 403}, "https://other.example")
 	}
-	s = newServer(func(o *httpapi.Options) {
-		o.Limiters = broken{errors.New("no store")}
+	for path, more := range settlements {
+		look(s, exchange{"POST", path, "application/json", `{"token":"t"` + more + `}`, true, 403}, "https://other.example")
+		for _, e := range settling(t, s, path, more) {
+			look(s, e, "")
+		}
+	}
+	for path := range checks {
+		look(newServer(), exchange{"POST", path, "application/json", `{}`, true, 404}, "")
+	}
+	for path, more := range settlements {
+		look(newServer(), exchange{"POST", path, "application/json", `{"token":"t"` + more + `}`, true, 404}, "")
+	}
+	f := &failing{Store: memory.New(memory.Options{})}
+	s = newServer(ruled(t, rules, f), func(o *httpapi.Options) {
+		o.Limiters, o.Timeout = broken{errors.New("no store")}, 1 // a nanosecond, which is over
 		o.Ready = func(context.Context) error { return errors.New("no store") }
 	})
-	op, status := exchange{"GET", "/readyz", "", "", true, 503}.check(t, s, router, "")
-	seen[answer{op.OperationID, status}] = true
-	for _, path := range posts {
-		e := exchange{"POST", path, "application/json", `{"key":"k","limit":"2/1h"}`, true, 503}
-		op, status := e.check(t, s, router, "")
-		seen[answer{op.OperationID, status}] = true
+	look(s, exchange{"GET", "/readyz", "", "", true, 503}, "")
+	for path, body := range bodies() {
+		look(s, exchange{"POST", path, "application/json", body, true, 503}, "")
 	}
+	for path, more := range settlements {
+		f := &failing{Store: memory.New(memory.Options{})}
+		s = newServer(ruled(t, rules, f))
+		body := `{"token":"` + tokenOf(t, s, `{"path":"/work"}`) + `"` + more + `}`
+		f.err = errors.New("no store")
+		look(s, exchange{"POST", path, "application/json", body, true, 503}, "")
+	}
+	look(newServer(warned), exchange{"GET", "/v1/status", "", "", true, 200}, "")
+	look(newServer(warned), exchange{"GET", "/readyz", "", "", true, 200}, "")
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			for status := range op.Responses.Map() {

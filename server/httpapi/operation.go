@@ -115,11 +115,8 @@ func (s *Server) decide(ctx context.Context, op operation, q request) (answer, e
 	if err != nil {
 		return answer{}, err
 	}
-	if s.opts.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.opts.Timeout)
-		defer cancel()
-	}
+	ctx, cancel := s.within(ctx)
+	defer cancel()
 	return op.run(ctx, l, q)
 }
 
@@ -137,9 +134,5 @@ func (s *Server) problem(err error, q request) *Problem {
 	if errors.Is(err, weir.ErrClientTime) {
 		return refuse("at_us", q.at.UTC().Format(time.RFC3339), "no time of the client's: the store of this server decides by its own clock")
 	}
-	s.counts.undecided.Add(1)
-	if s.failures.open(time.Now()) {
-		s.opts.Log.Error("no decision", "error", err)
-	}
-	return &Problem{Status: http.StatusServiceUnavailable, Detail: "no decision could be made; try again"}
+	return s.undecided(err)
 }

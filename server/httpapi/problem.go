@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -17,6 +18,8 @@ type Problem struct {
 	Field    string `json:"field,omitempty"`
 	Value    string `json:"value,omitempty"`
 	Accepted string `json:"accepted,omitempty"`
+	// Token is what is still held when a renewal found that some is not.
+	Token string `json:"token,omitempty"`
 }
 
 // refuse blames a field of the request.
@@ -29,6 +32,11 @@ func refuse(field, value, accepted string) *Problem {
 		Value:    value,
 		Accepted: accepted,
 	}
+}
+
+// unknownField blames a field that there is not.
+func unknownField(name, accepted string) *Problem {
+	return refuse(cmp.Or(shown(name), `""`), "unknown", accepted)
 }
 
 func (p *Problem) write(w http.ResponseWriter) {

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"math"
@@ -43,15 +42,9 @@ const (
 // What is laxer can mean two things to two readers, and one of them would be charging the wrong key.
 func decode(body []byte, op operation, trustClientTime bool) (request, *Problem) {
 	q := request{cost: 1}
-	if !utf8.Valid(body) || unpairedSurrogate(body) {
-		return q, refuse("body", "not Unicode", "a JSON object in UTF-8")
-	}
-	if !json.Valid(body) {
-		return q, notObject("not JSON" + where(body))
-	}
-	m, ok := membersOf(body)
-	if !ok {
-		return q, notObject("not a JSON object")
+	m, p := object(body, `{"key":"user:42","limit":"100/1m"}`)
+	if p != nil {
+		return q, p
 	}
 	for m.next() {
 		if p := q.set(unquote(m.name), m.value, op, trustClientTime); p != nil {
@@ -61,8 +54,20 @@ func decode(body []byte, op operation, trustClientTime bool) (request, *Problem)
 	return q, q.missing()
 }
 
-func notObject(value string) *Problem {
-	return refuse("body", value, `a JSON object such as {"key":"user:42","limit":"100/1m"}`)
+// object returns the members of a body that is one JSON object in UTF-8; example is one that would do.
+func object(body []byte, example string) (*members, *Problem) {
+	if !utf8.Valid(body) || unpairedSurrogate(body) {
+		return nil, refuse("body", "not Unicode", "a JSON object in UTF-8")
+	}
+	accepted := "a JSON object such as " + example
+	if !json.Valid(body) {
+		return nil, refuse("body", "not JSON"+where(body), accepted)
+	}
+	m, ok := membersOf(body)
+	if !ok {
+		return nil, refuse("body", "not a JSON object", accepted)
+	}
+	return m, nil
 }
 
 // where says at which byte a body stops being JSON.
@@ -88,7 +93,7 @@ func (q *request) set(name string, value []byte, op operation, trustClientTime b
 	field := fieldOf(name)
 	switch {
 	case field == 0 || field == costField && !op.costs:
-		return refuse(cmp.Or(shown(name), `""`), "unknown", op.fields())
+		return unknownField(name, op.fields())
 	case field == atField && !trustClientTime:
 		return refuse(name, "not trusted", "no time of the client's, unless weir serve runs with --trust-client-time")
 	case q.seen&field != 0:

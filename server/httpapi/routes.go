@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/weirlimit/weir/server/checks"
 )
 
 // A route is what a path answers to. Its serve either writes an answer or returns a problem, not both.
@@ -34,6 +36,9 @@ func (s *Server) newRoutes() map[string]route {
 	routes := map[string]route{
 		"/healthz":      {http.MethodGet, static("text/plain; charset=utf-8", []byte("ok\n"))},
 		"/readyz":       {http.MethodGet, s.ready},
+		"/v1/status":    {http.MethodGet, s.status},
+		"/v1/check":     s.withPolicies(s.check),
+		"/v1/explain":   s.withPolicies(s.explain),
 		"/openapi.yaml": {http.MethodGet, static("application/yaml", openAPI)},
 		"/metrics": {http.MethodGet, func(w http.ResponseWriter, r *http.Request) *Problem {
 			metrics.ServeHTTP(w, r)
@@ -45,13 +50,16 @@ func (s *Server) newRoutes() map[string]route {
 			return s.operate(w, r, op)
 		}}
 	}
+	for _, op := range checks.Settlements {
+		routes["/v1/"+op.Name] = s.withPolicies(func(w http.ResponseWriter, r *http.Request) *Problem { return s.settle(w, r, op) })
+	}
 	return routes
 }
 
 // readyTimeout bounds how long /readyz waits for the store.
 const readyTimeout = 2 * time.Second
 
-// ready answers whether decisions can be made.
+// ready answers whether decisions can be made, and warns of what is not as it should be.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) *Problem {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
@@ -61,7 +69,11 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) *Problem {
 		}
 		return &Problem{Status: http.StatusServiceUnavailable, Detail: "the store can't be reached"}
 	}
-	return static("text/plain; charset=utf-8", []byte("ok\n"))(w, r)
+	body := "ok\n"
+	for _, warning := range s.opts.Status().warnings() {
+		body += "warning: " + warning + "\n"
+	}
+	return static("text/plain; charset=utf-8", []byte(body))(w, r)
 }
 
 func static(contentType string, body []byte) func(http.ResponseWriter, *http.Request) *Problem {

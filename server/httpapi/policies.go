@@ -1,0 +1,38 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// withPolicies is a route that asks policies.
+func (s *Server) withPolicies(serve func(http.ResponseWriter, *http.Request) *Problem) route {
+	return route{http.MethodPost, func(w http.ResponseWriter, r *http.Request) *Problem {
+		if s.opts.Policies == nil {
+			return &Problem{Status: http.StatusNotFound, Detail: "this server has no policies; weir serve --config weir.yaml has those of the file"}
+		}
+		return serve(w, r)
+	}}
+}
+
+// within bounds how long an operation may wait for the store.
+func (s *Server) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.opts.Timeout > 0 {
+		return context.WithTimeout(ctx, s.opts.Timeout)
+	}
+	return ctx, func() {}
+}
+
+// undecided tells the log of a failure, and the client that there was one.
+func (s *Server) undecided(err error) *Problem {
+	s.counts.undecided.Add(1)
+	s.logFailure(err)
+	return &Problem{Status: http.StatusServiceUnavailable, Detail: "no decision could be made; try again"}
+}
+
+func (s *Server) logFailure(err error) {
+	if s.failures.open(time.Now()) {
+		s.opts.Log.Error("no decision", "error", err)
+	}
+}

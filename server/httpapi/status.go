@@ -1,0 +1,68 @@
+package httpapi
+
+import (
+	"bytes"
+	"net/http"
+	"time"
+)
+
+// A Status is what /v1/status tells of a server, and of what it follows. What was loaded last stays in force while its source can't
+// be read, and while what that says makes no sense.
+type Status struct {
+	Version string         `json:"version"`
+	Store   string         `json:"store"` // its kind
+	Started time.Time      `json:"started"`
+	Config  *ConfigStatus  `json:"config,omitempty"`  // nil without policies
+	Clients *ClientsStatus `json:"clients,omitempty"` // nil without a database of clients
+}
+
+// A ConfigStatus tells of the policies.
+type ConfigStatus struct {
+	Source   string    `json:"source"`
+	Policies int       `json:"policies"` // in force
+	Loaded   time.Time `json:"loaded"`   // when these were
+	// Refused says why what is there now is not in force, and RefusedSince when it was found so. Empty if it is in force.
+	Refused      string    `json:"refused,omitempty"`
+	RefusedSince time.Time `json:"refused_since,omitzero"`
+}
+
+// A ClientsStatus tells of the database of clients.
+type ClientsStatus struct {
+	Database string    `json:"database"` // its URL, without what is secret
+	Clients  int       `json:"clients"`  // in force
+	Loaded   time.Time `json:"loaded"`   // when these were
+	// Away says why the database can't be read, and AwaySince since when. Empty if it can.
+	Away      string    `json:"away,omitempty"`
+	AwaySince time.Time `json:"away_since,omitzero"`
+	// Refused and RefusedSince are as of a ConfigStatus.
+	Refused      string    `json:"refused,omitempty"`
+	RefusedSince time.Time `json:"refused_since,omitzero"`
+	// FromSnapshot is when the snapshot was written that is in force, for want of the database.
+	FromSnapshot time.Time `json:"from_snapshot,omitzero"`
+	// Saved is when the snapshot was last written, and SaveError why it can't be.
+	Saved     time.Time `json:"saved,omitzero"`
+	SaveError string    `json:"save_error,omitempty"`
+}
+
+// warnings are what an operator should know, although decisions are made. Who may only see that the server is ready is not told more.
+func (s Status) warnings() (list []string) {
+	add := func(is bool, warning string) {
+		if is {
+			list = append(list, warning)
+		}
+	}
+	if c := s.Config; c != nil {
+		add(c.Refused != "", "the last change of the policies is refused")
+	}
+	if c := s.Clients; c != nil {
+		add(c.Away != "", "the database of clients is away")
+		add(c.Refused != "", "the last change of the clients is refused")
+		add(!c.FromSnapshot.IsZero(), "the clients are those of the snapshot")
+		add(c.SaveError != "", "the snapshot of the clients can't be written")
+	}
+	return list
+}
+
+func (s *Server) status(w http.ResponseWriter, _ *http.Request) *Problem {
+	return writeJSON(w, new(bytes.Buffer), s.opts.Status())
+}
