@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/policy/clients"
 )
 
@@ -53,12 +54,20 @@ type clientsSet struct {
 	Note   string   `help:"A note for people."`
 	From   date     `placeholder:"TIME" help:"From when: 2026-06-01 or 2026-06-01T12:00:00Z. Default: now and before."`
 	Until  date     `placeholder:"TIME" help:"Until when, exclusive. Default: for ever."`
+	Config string   `type:"existingfile" placeholder:"FILE" help:"The policies: a plan that none of them has is then an error, and so is a limit that they refuse."`
 }
 
 // Run writes the client.
 func (c *clientsSet) Run(ctx context.Context) error {
 	row, err := c.client()
 	if err != nil {
+		return err
+	}
+	check, err := clientCheck(ctx, c.Config)
+	if err != nil {
+		return err
+	}
+	if err := check(row); err != nil {
 		return err
 	}
 	return c.with(ctx, clients.Open, func(d *clients.Database) error { return d.Set(ctx, row) })
@@ -146,7 +155,8 @@ func (c *clientsDelete) Run(ctx context.Context, p *program) error {
 type clientsImport struct {
 	databaseFlag
 
-	File string `arg:"" optional:"" default:"-" help:"The file; - or none is standard input."`
+	File   string `arg:"" optional:"" default:"-" help:"The file; - or none is standard input."`
+	Config string `type:"existingfile" placeholder:"FILE" help:"The policies: a plan that none of them has is then an error, and so is a limit that they refuse."`
 }
 
 // Run sets the clients of the file.
@@ -160,8 +170,12 @@ func (c *clientsImport) Run(ctx context.Context, p *program) error {
 		defer func() { _ = f.Close() }() // it was only read
 		in = f
 	}
+	check, err := clientCheck(ctx, c.Config)
+	if err != nil {
+		return err
+	}
 	return c.with(ctx, clients.Open, func(d *clients.Database) error {
-		n, err := d.Put(ctx, readClients(in))
+		n, err := d.Put(ctx, readClients(in, check))
 		if err == nil {
 			_, err = fmt.Fprintf(p.stdout, "%d set\n", n)
 		}
@@ -173,7 +187,7 @@ func (c *clientsImport) Run(ctx context.Context, p *program) error {
 const maxClientLine = 1 << 16
 
 // readClients reads a client from each line. An error comes with the line's number, and last.
-func readClients(in io.Reader) iter.Seq2[clients.Client, error] {
+func readClients(in io.Reader, check func(clients.Client) error) iter.Seq2[clients.Client, error] {
 	return func(yield func(clients.Client, error) bool) {
 		lines := bufio.NewScanner(in)
 		lines.Buffer(nil, maxClientLine)
@@ -185,6 +199,9 @@ func readClients(in io.Reader) iter.Seq2[clients.Client, error] {
 			}
 			var c clients.Client
 			err := json.Unmarshal(lines.Bytes(), &c)
+			if err == nil {
+				err = check(c)
+			}
 			if err != nil {
 				err = fmt.Errorf("line %d: %w", n, err)
 			}
@@ -196,6 +213,30 @@ func readClients(in io.Reader) iter.Seq2[clients.Client, error] {
 			yield(clients.Client{}, fmt.Errorf("line %d: %w", n+1, err))
 		}
 	}
+}
+
+// clientCheck returns what refuses a client that the policies of a file would refuse; with no file it refuses none.
+func clientCheck(ctx context.Context, file string) (func(clients.Client) error, error) {
+	if file == "" {
+		return func(clients.Client) error { return nil }, nil
+	}
+	set, err := policy.Load(ctx, file, policy.Options{})
+	if err != nil {
+		return nil, err
+	}
+	good := map[string]bool{} // of plans and limits
+	return func(c clients.Client) error {
+		what := c.Plan + "\n" + clients.FormatLimits(c.Limits)
+		if good[what] {
+			return nil
+		}
+		table, err := clients.NewTable(c)
+		if err == nil {
+			err = set.UseClients(table)
+		}
+		good[what] = err == nil
+		return err
+	}, nil
 }
 
 func one(c clients.Client) iter.Seq2[clients.Client, error] {

@@ -125,3 +125,27 @@ func TestDBMigratePrint(t *testing.T) {
 		t.Errorf("exit code %d, said %s", code, log)
 	}
 }
+
+// With the policies at hand, a client that they would refuse is not written.
+func TestClientsChecked(t *testing.T) {
+	t.Setenv("WEIR_CLIENTS", "sqlite:"+filepath.Join(t.TempDir(), "clients.db"))
+	config := filepath.Join(t.TempDir(), "weir.yaml")
+	text := "policies:\n  - name: api\n    key: [client_ip]\n    limits: [\"100/1m\"]\n    plans: {gold: [\"1000/1m\"]}\n"
+	file := filepath.Join(t.TempDir(), "clients.jsonl")
+	lines := `{"client":"a","plan":"gold"}` + "\n" + `{"client":"b","plan":"gould"}` + "\n"
+	for name, content := range map[string]string{config: text, file: lines} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range []step{
+		{"clients set acme --plan gold --config " + config, exitOK, []string{""}},
+		{"clients set acme --plan gould --config " + config, exitError, []string{`client "acme": `, "gould"}},
+		{"clients set acme --plan gould --config " + config + ".not", exitUsage, []string{"weir.yaml.not"}},
+		{"clients import " + file + " --config " + config, exitError, []string{`line 2: `, `client "b": `, "gould"}},
+		{"clients list --json", exitOK, []string{`{"client":"acme","plan":"gold"`}},
+		{"clients get a", exitError, []string{"is not in"}},
+	} {
+		checkStep(t, s)
+	}
+}

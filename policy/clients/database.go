@@ -79,7 +79,7 @@ func (l *location) connect(ctx context.Context, create bool) (*Database, error) 
 			return nil, err
 		}
 		// A transaction that writes asks for the lock when it begins, so that it never has to give up half way.
-		name := (&url.URL{Scheme: "file", OmitHost: true, Path: l.file, RawQuery: "mode=rw&_txlock=immediate&_busy_timeout=5000"}).String()
+		name := (&url.URL{Scheme: "file", OmitHost: true, Path: l.file, RawQuery: "mode=rw&_txlock=immediate&_busy_timeout=5000&_pragma=cache_size(-65536)"}).String()
 		db, err := sql.Open("sqlite", name)
 		if err != nil {
 			return nil, err

@@ -44,11 +44,12 @@ func (d *Database) Put(ctx context.Context, clients iter.Seq2[Client, error]) (n
 // writer returns what writes one client after the other. It is called with nil after the last.
 func (d *Database) writer(ctx context.Context, tx *sql.Tx) func(*Client) error {
 	if d.at.postgres == nil {
+		put, err := tx.PrepareContext(ctx, d.q.put) // until the end of the transaction
 		return func(c *Client) error {
-			if c == nil {
-				return nil
+			if err != nil || c == nil {
+				return err
 			}
-			return d.said(tx.ExecContext(ctx, d.q.put, c.Name, null(c.Plan), null(FormatLimits(c.Limits)), c.Note, micros(c.From), micros(c.Until)))
+			return d.said(put.ExecContext(ctx, c.Name, null(c.Plan), null(FormatLimits(c.Limits)), c.Note, micros(c.From), micros(c.Until)))
 		}
 	}
 	var names, notes []string
