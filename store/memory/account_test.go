@@ -277,3 +277,17 @@ func TestInspectShowsWhatTheLimitFinds(t *testing.T) {
 		t.Errorf("the limit's own: %v, %v", state, err)
 	}
 }
+
+// TestALookForgetsNothing: a key is kept for as long as its account matters, whatever the limit of who looks.
+func TestALookForgetsNothing(t *testing.T) {
+	s := memory.New(memory.Options{MaxKeys: 1})
+	hour, moment := bindNamed(t, s, "name", "10/1h").binding, bindNamed(t, s, "name", "1/1s").binding
+	do(t, hour, "a", algorithm.Op{Cost: 10}, 0)
+	do(t, moment, "a", algorithm.Op{}, 0)
+	if v := do(t, hour, "b", algorithm.Op{Cost: 1}, 60*second); v.Granted != -1 {
+		t.Errorf("another key in a full store: %+v", v)
+	}
+	if v := do(t, hour, "a", algorithm.Op{}, 360*second); v.Remaining != 1 {
+		t.Errorf("%+v: want 9 of 10 used", v)
+	}
+}

@@ -228,3 +228,25 @@ func TestTogetherWhileKeysComeAndGo(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// TestTogetherOfMany: the new keys among many make none of the others be forgotten, though all of these are fresh again.
+func TestTogetherOfMany(t *testing.T) {
+	const known, many = 40_000, 2000
+	s := memory.New(memory.Options{})
+	n := bindNamed(t, s, "name", "1/1s")
+	for i := range known {
+		take1(t, n.binding, fmt.Sprint(i), 0)
+	}
+	var parts []store.Part
+	for i := range many {
+		parts = append(parts, n.part(s, "name", fmt.Sprint("new", i), 1), n.part(s, "name", fmt.Sprint(i*known/many), 1))
+	}
+	if !passed(takeAll(t, parts, 2*second)) {
+		t.Fatal("denied, though all are fresh")
+	}
+	for _, p := range parts {
+		if v := do(t, n.binding, p.Key, algorithm.Op{}, 2*second); v.Remaining != 0 {
+			t.Fatalf("the charge of %s is lost: %+v", p.Key, v)
+		}
+	}
+}
