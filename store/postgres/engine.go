@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -26,11 +27,14 @@ type engine struct {
 
 	load, insert, update, remove, reset string
 	mend, discard                       string // update and remove, of what is no list
+	loads, swaps                        string // load and swap of several
 	takes                               map[*steps]string
 
 	migrating chan struct{} // holds one while the table is made
+	grace     time.Duration // how much longer than they matter records are kept
 	swept     atomic.Int64
-	failures  atomic.Int64 // of the sweeper
+
+	failures, conflicts, healed atomic.Int64 // of the sweeper and of joints
 }
 
 func newEngine(pool *pgxpool.Pool, t table, o Options) *engine {
@@ -45,12 +49,14 @@ func newEngine(pool *pgxpool.Pool, t table, o Options) *engine {
 		discard:   t.in(`DELETE FROM TABLE WHERE name = $1 AND words::text = $2`),
 		remove:    t.in(`DELETE FROM TABLE WHERE name = $1 AND head = $2 AND words = $3`),
 		reset:     t.in(`WITH gone AS (DELETE FROM TABLE WHERE name = $1) SELECT coalesce($2::bigint, ` + serverTime + `)`),
+		loads:     t.in(on("words", loadAll)),
+		swaps:     t.in(strings.ReplaceAll(swapAll, "LIFE", expires("life"))),
 		takes:     map[*steps]string{},
 		migrating: make(chan struct{}, 1),
 	}
 	grace := "0"
 	if o.TrustClientTime {
-		grace = "1 day"
+		e.grace, grace = 24*time.Hour, "1 day"
 	}
 	for _, s := range []*steps{&linearTicks, &linearParts, &fixedWindow, &quotaReset, &refillBucket, &slidingWindow, &calendar} {
 		e.takes[s] = s.sql(t, e.heals, grace)
@@ -75,10 +81,13 @@ func (e *engine) Load(ctx context.Context, name string) (cell swap.Cell, err err
 		return conn.QueryRow(ctx, e.load, name).Scan(&cell.Now, &cell.Head, &cell.State, &odd)
 	})
 	if odd != nil {
-		cell.Token = *odd
-		cell.Foreign = fmt.Errorf("postgres: words are %.100q; accepted: a list of whole numbers; they stay until they are reset", *odd)
+		cell.Token, cell.Foreign = *odd, notWords(*odd)
 	}
 	return cell, err
+}
+
+func notWords(odd string) error {
+	return fmt.Errorf("postgres: words are %.100q; accepted: a list of whole numbers; they stay until they are reset", odd)
 }
 
 // Swap implements [swap.Engine]. It compares values: a record of the same head and words is the same, whatever was between.

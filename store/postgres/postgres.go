@@ -14,11 +14,12 @@ import (
 // connectTimeout bounds Open and Check where their context does not.
 const connectTimeout = 10 * time.Second
 
-// A Store is a [store.Store] in a table of PostgreSQL. It is a [store.Timekeeper], a [store.Counter], and its
+// A Store is a [store.Store] in a table of PostgreSQL. It is a [store.Joiner], a [store.Timekeeper], a [store.Counter], and its
 // bindings are a [store.Stamper] and a [store.Inspector].
 type Store struct {
 	engine  *engine
 	loop    *swap.Store
+	joints  *gathering
 	options Options
 	owned   bool // the pool is this store's
 
@@ -82,7 +83,7 @@ func newStore(pool *pgxpool.Pool, o Options) (*Store, error) {
 	}
 	e := newEngine(pool, t, o)
 	loop := swap.New(e, swap.Options{Prefix: o.Prefix, TrustClientTime: o.TrustClientTime, SharedClock: true, Timeout: o.Timeout})
-	return &Store{engine: e, loop: loop, options: o, stop: func() {}}, nil
+	return &Store{engine: e, loop: loop, joints: newGathering(e, o.Timeout), options: o, stop: func() {}}, nil
 }
 
 // start begins to sweep.
@@ -102,9 +103,6 @@ func (s *Store) Check(ctx context.Context) error {
 	return s.engine.check(ctx)
 }
 
-// Bind implements [store.Store]. Every limit that makes sense in microseconds is kept exactly.
-func (s *Store) Bind(spec store.Spec) (store.Binding, error) { return s.loop.Bind(spec) }
-
 // TrustsClientTime implements [store.Timekeeper].
 func (s *Store) TrustsClientTime() bool { return s.loop.TrustsClientTime() }
 
@@ -113,6 +111,8 @@ func (s *Store) Counts() store.Counts {
 	c := s.loop.Counts()
 	c.Swept = s.engine.swept.Load()
 	c.Failures += s.engine.failures.Load()
+	c.Conflicts += s.engine.conflicts.Load()
+	c.Healed += s.engine.healed.Load()
 	return c
 }
 
@@ -121,6 +121,7 @@ func (s *Store) Counts() store.Counts {
 func (s *Store) Close() (err error) {
 	s.close.Do(func() {
 		s.stop()
+		s.joints.close()
 		err = s.loop.Close()
 		s.done.Wait()
 		if s.owned {
