@@ -39,7 +39,7 @@ func (s *Set) bindAll(v *inventory, p *problems) {
 	bind := func(r *rule, g *group) {
 		for _, b := range g.limits {
 			if err := s.bind(b, r.onError == errorLocal); err != nil {
-				p.add(b.field, "is %q, which the store refuses: %s", b.limit, strings.TrimPrefix(err.Error(), "weir: "))
+				p.addf(b.field, "is %q, which the store refuses: %s", b.limit, strings.TrimPrefix(err.Error(), "weir: "))
 			}
 		}
 	}
@@ -106,21 +106,27 @@ func (s *Set) bindOwn(v *inventory, policy string, limits []weir.Limit, own, bef
 			return fmt.Errorf("weir: a client has limits for %q, which knows no clients; accepted: a policy whose key is not all, or that has a client", policy)
 		}
 		for j, limit := range limits {
-			key := ownKey(r, j, limit)
-			if own[key] != nil {
-				continue
+			if err := s.bindOne(r, ownKey(r, j, limit), own, before); err != nil {
+				return err
 			}
-			local := r.onError == errorLocal
-			b := before[key]
-			if b == nil || local && b.local == nil {
-				b = &bound{limit: key.limit, capacity: limit.Capacity(), name: key.name}
-				if err := s.bind(b, local); err != nil {
-					return fmt.Errorf("weir: a client's limit %q for %q: %w", limit, r.name, err)
-				}
-			}
-			own[key] = b
 		}
 	}
+	return nil
+}
+
+func (s *Set) bindOne(r *rule, key boundKey, own, before map[boundKey]*bound) error {
+	if own[key] != nil {
+		return nil
+	}
+	local := r.onError == errorLocal
+	b := before[key]
+	if b == nil || local && b.local == nil {
+		b = &bound{limit: key.limit, capacity: key.limit.Capacity(), name: key.name}
+		if err := s.bind(b, local); err != nil {
+			return fmt.Errorf("weir: a client's limit %q for %q: %w", key.limit, r.name, err)
+		}
+	}
+	own[key] = b
 	return nil
 }
 

@@ -2,8 +2,9 @@ package policy
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -33,9 +34,9 @@ type applied struct {
 
 // A claim is one limit that a request is charged for, or why it is not.
 type claim struct {
-	*applied
-	*bound // nil: the plan is deny or unlimited
-	role   Role
+	of    *applied
+	bound *bound // nil: the plan is deny or unlimited
+	role  Role
 }
 
 // Check decides a request. All limits of all policies that match it are charged together, or none is: the decision lists what stands for each.
@@ -59,7 +60,7 @@ func (s *Set) Check(ctx context.Context, r *Request) (Decision, error) {
 	}
 	c := &checking{set: s, request: r, now: s.now()}
 	if r.Hold > 0 {
-		c.id = rand.Int64() | 1
+		c.id = newID()
 	}
 	return c.decide(ctx, policies)
 }
@@ -166,7 +167,7 @@ func claims(a *applied, g *group, role Role) []claim {
 func byPolicy(claims []claim) (groups [][]claim) {
 	for len(claims) > 0 {
 		n := 1
-		for n < len(claims) && claims[n].applied == claims[0].applied {
+		for n < len(claims) && claims[n].of == claims[0].of {
 			n++
 		}
 		groups, claims = append(groups, claims[:n]), claims[n:]
@@ -176,21 +177,21 @@ func byPolicy(claims []claim) (groups [][]claim) {
 
 // cost is what the limit is charged: of one of concurrency it is the one request.
 func (c *checking) cost(k *claim) int64 {
-	if k.limit.Algorithm != algorithm.Concurrent {
-		return k.applied.cost
+	if k.bound.limit.Algorithm != algorithm.Concurrent {
+		return k.of.cost
 	}
-	if k.applied.cost == 0 && c.id == 0 {
+	if k.of.cost == 0 && c.id == 0 {
 		return 0
 	}
 	return 1
 }
 
 func (c *checking) part(k *claim, local bool) store.Part {
-	p := store.Part{Store: c.set.store, Binding: k.binding, Limit: k.limit, Name: k.bound.name, Key: k.key, Cost: c.cost(k)}
+	p := store.Part{Store: c.set.store, Binding: k.bound.binding, Limit: k.bound.limit, Name: k.bound.name, Key: k.of.key, Cost: c.cost(k)}
 	if local {
-		p.Store, p.Binding = c.set.local, k.local
+		p.Store, p.Binding = c.set.local, k.bound.local
 	}
-	if c.id != 0 && k.limit.Algorithm != algorithm.Concurrent {
+	if c.id != 0 && k.bound.limit.Algorithm != algorithm.Concurrent {
 		p.ID, p.Life = c.id, int64(c.request.Hold)
 	}
 	return p
@@ -204,7 +205,7 @@ func (c *checking) enforce(ctx context.Context, claims []claim) ([]LimitDecision
 	if err := c.fits(claims); err != nil {
 		return nil, err
 	}
-	each, err := c.charge(ctx, claims, !slices.ContainsFunc(claims, func(k claim) bool { return k.bound == nil && k.group.deny }), false)
+	each, err := c.charge(ctx, claims, !slices.ContainsFunc(claims, func(k claim) bool { return k.bound == nil && k.of.group.deny }), false)
 	if err == nil {
 		return each, nil
 	}
@@ -227,12 +228,12 @@ func (c *checking) withoutStore(ctx context.Context, claims []claim) []LimitDeci
 		switch {
 		case k.bound == nil:
 			charge = charge && d.Allowed
-		case k.onError == errorLocal:
+		case k.of.onError == errorLocal:
 			locals, places = append(locals, *k), append(places, i)
-		case k.onError == errorAllow:
-			d.Decision = weir.Decision{Allowed: true, Limit: k.capacity, Remaining: k.capacity}
+		case k.of.onError == errorAllow:
+			d.Decision = weir.Decision{Allowed: true, Limit: k.bound.capacity, Remaining: k.bound.capacity}
 		default:
-			d.Decision = weir.Decision{Limit: k.capacity, RetryAfter: retryAfterFailure}
+			d.Decision = weir.Decision{Limit: k.bound.capacity, RetryAfter: retryAfterFailure}
 			charge = false
 		}
 		each[i] = d
@@ -240,7 +241,7 @@ func (c *checking) withoutStore(ctx context.Context, claims []claim) []LimitDeci
 	decided, err := c.charge(ctx, locals, charge, true)
 	for i, place := range places {
 		if err != nil { // which memory does not do, but for a state that is full
-			each[place].Decision = weir.Decision{Limit: locals[i].capacity, RetryAfter: retryAfterFailure}
+			each[place].Decision = weir.Decision{Limit: locals[i].bound.capacity, RetryAfter: retryAfterFailure}
 			continue
 		}
 		each[place] = decided[i]
@@ -274,7 +275,7 @@ func (c *checking) charge(ctx context.Context, claims []claim, charge, local boo
 	passed := charge && !slices.ContainsFunc(outcomes, func(o store.Outcome) bool { return o.Granted < 0 })
 	for i, place := range places {
 		k := &claims[place]
-		each[place].Decision = outcomes[i].Decision(k.capacity)
+		each[place].Decision = outcomes[i].Decision(k.bound.capacity)
 		each[place].Cost, each[place].Local = parts[i].Cost, local
 		if passed {
 			c.hold(k, parts[i], outcomes[i], local)
@@ -288,24 +289,24 @@ func (c *checking) quietly(ctx context.Context, claims []claim, charge bool) []L
 	if c.decided.Failed != nil || c.fits(claims) != nil {
 		return nil
 	}
-	if slices.ContainsFunc(claims, func(k claim) bool { return k.bound == nil && k.group.deny }) {
+	if slices.ContainsFunc(claims, func(k claim) bool { return k.bound == nil && k.of.group.deny }) {
 		charge = false
 	}
 	each, err := c.charge(ctx, claims, charge, false)
 	if err != nil {
-		claims[0].counts.failed.Add(1)
-		c.set.log.Warn("limits that are not enforced were not decided", "policy", claims[0].applied.name, "error", err)
+		claims[0].of.counts.failed.Add(1)
+		c.set.log.Warn("limits that are not enforced were not decided", "policy", claims[0].of.name, "error", err)
 	}
 	return each
 }
 
 // decision returns what is known of a claim before it is decided.
 func (k *claim) decision() LimitDecision {
-	d := LimitDecision{Policy: k.applied.name, Plan: k.group.plan, Key: k.key, Cost: k.applied.cost, Role: k.role}
+	d := LimitDecision{Policy: k.of.name, Plan: k.of.group.plan, Key: k.of.key, Cost: k.of.cost, Role: k.role}
 	switch {
 	case k.bound != nil:
-		d.Limit = k.limit
-	case k.group.unlimited:
+		d.Limit = k.bound.limit
+	case k.of.group.unlimited:
 		d.Allowed = true
 	default:
 		d.RetryAfter = weir.Never
@@ -363,12 +364,19 @@ func (c *checking) fits(claims []claim) error {
 		size += h.size()
 	}
 	for i := range claims {
-		if k := &claims[i]; k.bound != nil && (c.id != 0 || k.limit.Algorithm == algorithm.Concurrent) {
-			size += len(k.bound.name) + len(k.key) + maxHoldingRest
+		if k := &claims[i]; k.bound != nil && (c.id != 0 || k.bound.limit.Algorithm == algorithm.Concurrent) {
+			size += len(k.bound.name) + len(k.of.key) + maxHoldingRest
 		}
 	}
 	if size > maxTokenBytes {
 		return &RequestError{"what is held", fmt.Sprintf("%d bytes", size), fmt.Sprintf("limits and keys of up to %d bytes together", maxTokenBytes)}
 	}
 	return nil
+}
+
+// newID returns a reservation's ID, which is not 0.
+func newID() int64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return int64(binary.BigEndian.Uint64(b[:]) | 1)
 }

@@ -54,7 +54,7 @@ type inventory struct {
 func compile(c *Config, p *problems) *inventory {
 	v := &inventory{plans: map[string]bool{}, byName: map[string]*rule{}}
 	if len(c.Policies) > maxPolicies {
-		p.add("policies", "has %d entries; accepted: at most %d", len(c.Policies), maxPolicies)
+		p.addf("policies", "has %d entries; accepted: at most %d", len(c.Policies), maxPolicies)
 		return v
 	}
 	p.clients(&c.Clients)
@@ -66,7 +66,7 @@ func compile(c *Config, p *problems) *inventory {
 		matches[i] = p.alternatives(c.Policies[i].Match, field+".match")
 		r := &v.rules[i]
 		if v.byName[r.name] != nil && !p.broken(field+".name") {
-			p.add(field+".name", "is %q, as another's; accepted: a name of its own", r.name)
+			p.addf(field+".name", "is %q, as another's; accepted: a name of its own", r.name)
 		}
 		v.byName[r.name] = r
 		for name := range r.plans {
@@ -82,15 +82,15 @@ func compile(c *Config, p *problems) *inventory {
 func (p *problems) clients(c *Source) {
 	known := c.Database == "" || strings.HasPrefix(c.Database, "sqlite:") || strings.HasPrefix(c.Database, "postgres://") || strings.HasPrefix(c.Database, "postgresql://")
 	if !known && !p.broken("clients.database") { // it may hold a password
-		p.add("clients.database", "is of no known kind; accepted: sqlite:file or postgres://user@host/database")
+		p.addf("clients.database", "is of no known kind; accepted: sqlite:file or postgres://user@host/database")
 	}
 	if c.Poll != "" {
 		if d, err := time.ParseDuration(c.Poll); err != nil || d < 100*time.Millisecond || d > time.Hour {
-			p.add("clients.poll", "is %s; accepted: a duration of 100ms to 1h", short(c.Poll))
+			p.addf("clients.poll", "is %s; accepted: a duration of 100ms to 1h", short(c.Poll))
 		}
 	}
 	if c.Database == "" && (c.Poll != "" || c.Snapshot != "") {
-		p.add("clients.database", "is missing; accepted: sqlite:file or postgres://user@host/database")
+		p.missing("clients.database", "sqlite:file or postgres://user@host/database")
 	}
 }
 
@@ -99,9 +99,9 @@ func (p *problems) rule(c *Policy, field string) rule {
 	switch {
 	case p.broken(field + ".name"):
 	case c.Name == "":
-		p.add(field+".name", "is missing; accepted: %s", policyNames)
+		p.missing(field+".name", policyNames)
 	case !isName(c.Name):
-		p.add(field+".name", "is %s; accepted: %s", short(c.Name), policyNames)
+		p.addf(field+".name", "is %s; accepted: %s", short(c.Name), policyNames)
 	}
 	r.key = p.key(c.Key, field+".key")
 	r.cost = p.cost(&c.Cost, field+".cost")
@@ -110,8 +110,8 @@ func (p *problems) rule(c *Policy, field string) rule {
 		r.candidate = &group{limits: p.limits(c.Candidate, field+".candidate", c.Name+"/candidate/", nil)}
 	}
 	p.plans(c, &r, field)
-	if len(c.Limits)+len(c.Plans)+len(c.Candidate) == 0 && !p.broken(field+".limits") && !p.broken(field+".plans") && !p.broken(field+".candidate") {
-		p.add(field+".limits", "is missing; accepted: limits such as [100/1m, 5/1s], or plans, or a candidate")
+	if len(c.Limits)+len(c.Plans)+len(c.Candidate) == 0 && !p.broken(field+".plans") && !p.broken(field+".candidate") {
+		p.missing(field+".limits", "limits such as [100/1m, 5/1s], or plans, or a candidate")
 	}
 	switch c.Mode {
 	case "", modeEnforce:
@@ -136,7 +136,7 @@ func (p *problems) choice(text, field string, accepted ...string) {
 	if near := nearest(text, accepted); near != "" {
 		guess = "; did you mean " + near + "?"
 	}
-	p.add(field, "is %s%s; accepted: %s", short(text), guess, strings.Join(accepted, ", "))
+	p.addf(field, "is %s%s; accepted: %s", short(text), guess, strings.Join(accepted, ", "))
 }
 
 func (p *problems) plans(c *Policy, r *rule, field string) {
@@ -146,7 +146,7 @@ func (p *problems) plans(c *Policy, r *rule, field string) {
 	for _, name := range sorted(c.Plans) {
 		f, plan := field+".plans."+name, c.Plans[name]
 		if !isName(strings.ToLower(name)) || name == planOwn {
-			p.add(f, "is the name of a plan; accepted: 1 to 64 of a-z A-Z 0-9 . _ -, other than own")
+			p.addf(f, "is the name of a plan; accepted: 1 to 64 of a-z A-Z 0-9 . _ -, other than own")
 		}
 		kinds := 0
 		for _, is := range []bool{plan.Deny, plan.Unlimited, len(plan.Limits) > 0} {
@@ -155,7 +155,7 @@ func (p *problems) plans(c *Policy, r *rule, field string) {
 			}
 		}
 		if kinds != 1 && !p.broken(f) {
-			p.add(f, "is not one of limits, deny and unlimited; accepted: a list such as [1000/1m], deny or unlimited")
+			p.addf(f, "is not one of limits, deny and unlimited; accepted: a list such as [1000/1m], deny or unlimited")
 		}
 		r.plans[name] = &group{plan: name, deny: plan.Deny, unlimited: plan.Unlimited, limits: p.limits(plan.Limits, f, c.Name+"/", c.Limits)}
 	}
@@ -165,14 +165,14 @@ func (p *problems) plans(c *Policy, r *rule, field string) {
 	case len(r.key) > 0:
 		r.client = r.key[0]
 	case c.Plans != nil && len(c.Key) == 1 && c.Key[0] == keyAll:
-		p.add(field+".client", "is missing, where the key is all; accepted: the part that names the client whose plan counts, such as header:X-API-Key")
+		p.addf(field+".client", "is missing, where the key is all; accepted: the part that names the client whose plan counts, such as header:X-API-Key")
 	}
 }
 
 // limits reads a list of limits, whose states have names that begin with prefix. One that has no name is called as the one in its place in like.
 func (p *problems) limits(list []NamedLimit, field, prefix string, like []NamedLimit) []*bound {
 	if len(list) > maxLimits {
-		p.add(field, "has %d entries; accepted: at most %d", len(list), maxLimits)
+		p.addf(field, "has %d entries; accepted: at most %d", len(list), maxLimits)
 		return nil
 	}
 	limits := make([]*bound, 0, len(list))
@@ -184,10 +184,10 @@ func (p *problems) limits(list []NamedLimit, field, prefix string, like []NamedL
 			name = identity(like, i)
 		case p.broken(f + ".name"):
 		case !isName(name) || strings.Trim(name, "0123456789") == "":
-			p.add(f+".name", "is %s; accepted: %s", short(name), limitNames)
+			p.addf(f+".name", "is %s; accepted: %s", short(name), limitNames)
 		}
 		if names[name] && !p.broken(f) {
-			p.add(f, "is called %q, as another of the list; accepted: a name of its own", name)
+			p.addf(f, "is called %q, as another of the list; accepted: a name of its own", name)
 		}
 		names[name] = true
 		if p.broken(f) || p.broken(f+".limit") {
@@ -195,7 +195,7 @@ func (p *problems) limits(list []NamedLimit, field, prefix string, like []NamedL
 		}
 		limit, err := weir.ParseLimit(named.Limit)
 		if err != nil {
-			p.add(f, "is %s: %s", short(named.Limit), strings.TrimPrefix(err.Error(), "weir: "))
+			p.addf(f, "is %s: %s", short(named.Limit), strings.TrimPrefix(err.Error(), "weir: "))
 			continue
 		}
 		limits = append(limits, &bound{limit: limit, capacity: limit.Capacity(), name: prefix + name, field: f})

@@ -111,20 +111,29 @@ type problems struct {
 	config *Config
 	list   []*ConfigError
 	fields map[string]bool // that have a problem
+	// guesses are fields that hold a name that is not known. Something else is then missing, perhaps: it is not told twice.
+	guesses map[string]bool
 }
 
-// add notes a problem of a field, at the place of the field or of what it would be in.
-func (p *problems) add(field, format string, args ...any) {
+// missing notes that a field is missing.
+func (p *problems) missing(field, accepted string) {
+	if !p.broken(field) && !p.guesses[parent(field)] {
+		p.addf(field, "is missing; accepted: %s", accepted)
+	}
+}
+
+// addf notes a problem of a field, at the place of the field or of what it would be in.
+func (p *problems) addf(field, format string, args ...any) {
 	at := field
 	pos, ok := p.config.where[at]
 	for !ok && at != "" {
 		at = parent(at)
 		pos, ok = p.config.where[at]
 	}
-	p.at(pos, field, format, args...)
+	p.atf(pos, field, format, args...)
 }
 
-func (p *problems) at(pos position, field, format string, args ...any) {
+func (p *problems) atf(pos position, field, format string, args ...any) {
 	if p.fields == nil {
 		p.fields = map[string]bool{}
 	}

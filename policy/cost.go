@@ -37,7 +37,7 @@ func (p *problems) cost(c *Cost, field string) (k coster) {
 		}
 	}
 	if given > 1 {
-		p.add(field, "says more than one of units, from and methods; accepted: one")
+		p.addf(field, "says more than one of units, from and methods; accepted: one")
 	}
 	if k.units = c.Units; c.Units == 0 {
 		k.units = 1
@@ -50,19 +50,19 @@ func (p *problems) cost(c *Cost, field string) (k coster) {
 			k.from.name = textproto.CanonicalMIMEHeaderKey(name)
 		}
 		if ok := k.from.kind == header && isToken(name) || k.from.kind == attribute && name != ""; !ok {
-			p.add(field, "is %s; accepted: a number, header:name, attribute:name, or a number for each method", short(c.From))
+			p.addf(field, "is %s; accepted: a number, header:name, attribute:name, or a number for each method", short(c.From))
 		}
 	}
 	if c.Methods != nil {
 		k.methods = map[string]int64{}
 		if len(c.Methods) == 0 {
-			p.add(field, "has no methods; accepted: a number for each, such as {GET: 1, \"*\": 5}")
+			p.addf(field, "has no methods; accepted: a number for each, such as {GET: 1, \"*\": 5}")
 		}
 	}
 	for _, method := range sorted(c.Methods) {
 		p.units(c.Methods[method], field+"."+method)
 		if !isToken(method) {
-			p.add(field+"."+method, "is for no method; accepted: methods such as GET, and * for all others")
+			p.addf(field+"."+method, "is for no method; accepted: methods such as GET, and * for all others")
 		}
 		k.methods[strings.ToUpper(method)] = c.Methods[method]
 	}
@@ -71,7 +71,7 @@ func (p *problems) cost(c *Cost, field string) (k coster) {
 
 func (p *problems) units(n int64, field string) {
 	if (n < 0 || n > MaxCost) && !p.broken(field) {
-		p.add(field, "is %d; accepted: 0 to %d", n, MaxCost)
+		p.addf(field, "is %d; accepted: 0 to %d", n, MaxCost)
 	}
 }
 
@@ -102,7 +102,8 @@ func (k *coster) cost(r *Request) (units int64, said bool, err error) {
 
 // read takes the cost from the request. One that does not say costs 1. A header may be written by anybody: it can't make a request free.
 func (k *coster) read(r *Request) (units int64, said bool, err error) {
-	text, least := "", int64(0)
+	var text string
+	var least int64
 	if k.from.kind == header {
 		values := r.Header[k.from.name]
 		if len(values) == 0 {

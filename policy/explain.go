@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,14 +28,14 @@ type ExplainedRule struct {
 	// Mismatch is why it does not match: of its alternatives, the one that comes furthest.
 	Mismatch *Mismatch `json:"mismatch,omitempty"`
 
-	Mode         string           `json:"mode,omitempty"`
-	Key          string           `json:"key,omitempty"`
-	Client       string           `json:"client,omitempty"`
-	Plan         string           `json:"plan,omitempty"`
-	PlanReason   string           `json:"plan_reason,omitempty"`
-	Cost         int64            `json:"cost"`
-	OnStoreError string           `json:"on_store_error,omitempty"`
-	Limits       []ExplainedLimit `json:"limits,omitempty"`
+	Mode         string            `json:"mode,omitempty"`
+	Key          string            `json:"key,omitempty"`
+	Client       string            `json:"client,omitempty"`
+	Plan         string            `json:"plan,omitempty"`
+	PlanReason   string            `json:"plan_reason,omitempty"`
+	Cost         int64             `json:"cost"`
+	OnStoreError string            `json:"on_store_error,omitempty"`
+	Limits       []*ExplainedLimit `json:"limits,omitempty"`
 }
 
 // A Mismatch is the first thing that does not hold.
@@ -108,7 +109,7 @@ func (c *checking) explain(ctx context.Context, v *rules, a *applied) (Explained
 		if failed {
 			each = c.withoutStore(ctx, list[i:i+1])
 		}
-		x.Limits = append(x.Limits, ExplainedLimit{each[0], failed})
+		x.Limits = append(x.Limits, &ExplainedLimit{each[0], failed})
 	}
 	return x, nil
 }
@@ -208,7 +209,7 @@ func (x *ExplainedRule) write(b *bufio.Writer) {
 	default:
 		line("plan", "none: "+x.PlanReason)
 	}
-	line("cost", fmt.Sprint(x.Cost))
+	line("cost", strconv.FormatInt(x.Cost, 10))
 	for _, l := range x.Limits {
 		line("limit", l.text())
 	}

@@ -17,7 +17,7 @@ func (e *Explanation) MarshalJSON() ([]byte, error) {
 }
 
 // MarshalJSON writes the limit with its times in microseconds, rounded up; −1 is never.
-func (l ExplainedLimit) MarshalJSON() ([]byte, error) {
+func (l *ExplainedLimit) MarshalJSON() ([]byte, error) {
 	text := l.Limit.String()
 	if l.Limit == (weir.Limit{}) {
 		if text = planDeny; l.Allowed {

@@ -52,7 +52,8 @@ func (s *Set) Follow(ctx context.Context, path string) error {
 			return ctx.Err()
 		case <-events:
 			settle.Reset(quiet)
-		case <-failures: // there were too many events
+		case err := <-failures: // such as too many events
+			s.log.Debug("changes of files may have been missed; they are looked for", "error", err)
 			settle.Reset(quiet)
 		case <-settle.C:
 			f.look()

@@ -30,14 +30,14 @@ func newIndex(policies [][]alternative) *index {
 	x := &index{exact: map[string][]int32{}, prefixes: &node{}}
 	for p, list := range policies {
 		for i := range list {
-			x.add(indexed{&list[i], int32(p)}) //nolint:gosec // there are not so many
+			x.add(indexed{&list[i], int32(p)})
 		}
 	}
 	return x
 }
 
 func (x *index) add(a indexed) {
-	n := int32(len(x.alternatives)) //nolint:gosec // as above
+	n := int32(len(x.alternatives))
 	x.alternatives = append(x.alternatives, a)
 	if len(a.paths) == 0 {
 		x.others = append(x.others, n)

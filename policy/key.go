@@ -41,10 +41,10 @@ func (p *problems) key(parts []string, field string) keyMaker {
 	case p.broken(field):
 		return nil
 	case len(parts) == 0:
-		p.add(field, "is missing; accepted: a list such as [client_ip], or all, to count everybody as one")
+		p.missing(field, "a list such as [client_ip], or all, to count everybody as one")
 		return nil
 	case len(parts) > maxKeyParts:
-		p.add(field, "has %d parts; accepted: at most %d", len(parts), maxKeyParts)
+		p.addf(field, "has %d parts; accepted: at most %d", len(parts), maxKeyParts)
 		return nil
 	case len(parts) == 1 && parts[0] == keyAll:
 		return keyMaker{}
@@ -63,7 +63,7 @@ func (p *problems) keyPart(text, field string) (part keyPart) {
 		s, ok := parseKeySource(strings.TrimSpace(alternative))
 		switch {
 		case alternative == keyAll:
-			p.add(field, "is all beside others; accepted: all alone, or %s", keyAccept)
+			p.addf(field, "is all beside others; accepted: all alone, or %s", keyAccept)
 			return nil
 		case !ok:
 			guess := ""
@@ -75,13 +75,13 @@ func (p *problems) keyPart(text, field string) (part keyPart) {
 				}
 				guess += "?"
 			}
-			p.add(field, "has %s%s; accepted: %s", short(alternative), guess, keyAccept)
+			p.addf(field, "has %s%s; accepted: %s", short(alternative), guess, keyAccept)
 			return nil
 		}
 		part = append(part, s)
 	}
 	if len(part) > maxAlternatives {
-		p.add(field, "has %d alternatives; accepted: at most %d", len(part), maxAlternatives)
+		p.addf(field, "has %d alternatives; accepted: at most %d", len(part), maxAlternatives)
 	}
 	return part
 }

@@ -90,7 +90,7 @@ func (p *problems) alternative(m *Match, field string) (a alternative) {
 	for _, name := range sorted(m.Header) {
 		f := field + ".header." + name
 		if !isToken(name) || strings.EqualFold(name, "Host") {
-			p.add(f, "is not the name of a header; accepted: letters, digits and any of !#$%%&'*+-.^_`|~; a host is matched with host")
+			p.addf(f, "is not the name of a header; accepted: letters, digits and any of !#$%%&'*+-.^_`|~; a host is matched with host")
 		}
 		a.tests = append(a.tests, &valueTest{source{header, textproto.CanonicalMIMEHeaderKey(name)}, p.globs(m.Header[name], f)})
 	}
@@ -105,7 +105,7 @@ func (p *problems) alternative(m *Match, field string) (a alternative) {
 		for i := range m.Not {
 			f := p.one(field+".not", i)
 			if len(m.Not[i].Not) > 0 {
-				p.add(f+".not", "is within a not; accepted: %s", strings.Join(excludeKeys, ", "))
+				p.addf(f+".not", "is within a not; accepted: %s", strings.Join(excludeKeys, ", "))
 			}
 			n.none = append(n.none, p.alternative(&m.Not[i], f))
 		}
@@ -117,7 +117,7 @@ func (p *problems) alternative(m *Match, field string) (a alternative) {
 // nonEmpty notes an empty list.
 func (p *problems) nonEmpty(list []string, field string) {
 	if len(list) == 0 {
-		p.add(field, "is an empty list; accepted: one or more")
+		p.addf(field, "is an empty list; accepted: one or more")
 	}
 }
 
@@ -128,7 +128,7 @@ func (p *problems) methods(methods []string, field string) methodTest {
 	t := make(methodTest, len(methods))
 	for i, m := range methods {
 		if f := p.one(field, i); !isToken(m) && !p.broken(f) {
-			p.add(f, "is %s; accepted: a method such as GET", short(m))
+			p.addf(f, "is %s; accepted: a method such as GET", short(m))
 		}
 		t[i] = strings.ToUpper(m)
 	}
@@ -150,7 +150,7 @@ func (p *problems) hosts(hosts []string, field string) hostTest {
 	for i, h := range hosts {
 		f := p.one(field, i)
 		if name := strings.TrimPrefix(h, "*."); (name == "" || strings.ContainsAny(name, "*/ ") || hostname(name) != name) && !p.broken(f) {
-			p.add(f, "is %s; accepted: a host without a port and without a dot at its end, such as example.com or *.example.com", short(h))
+			p.addf(f, "is %s; accepted: a host without a port and without a dot at its end, such as example.com or *.example.com", short(h))
 		}
 		t[i] = strings.ToLower(h)
 	}
@@ -198,7 +198,7 @@ func (p *problems) prefixes(texts []string, field string) *prefixTest {
 	for i, text := range texts {
 		prefix, err := parsePrefix(text)
 		if f := p.one(field, i); err != nil && !p.broken(f) {
-			p.add(f, "is %s; accepted: an address or a CIDR, such as 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32", short(text))
+			p.addf(f, "is %s; accepted: an address or a CIDR, such as 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32", short(text))
 		}
 		t.prefixes = append(t.prefixes, prefix)
 	}

@@ -32,7 +32,7 @@ func (p *problems) paths(texts []string, field string) []pathPattern {
 		}
 		pattern, problem := newPathPattern(text)
 		if problem != "" {
-			p.add(f, "is %s; %s", short(text), problem)
+			p.addf(f, "is %s; %s", short(text), problem)
 		}
 		list = append(list, pattern)
 	}

@@ -3,6 +3,7 @@ package policy
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -33,11 +34,7 @@ func (s source) matchField() string {
 func (s source) any(r *Request, f func(string) bool) bool {
 	switch s.kind {
 	case header:
-		for _, v := range r.Header[s.name] {
-			if f(v) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(r.Header[s.name], f)
 	case query:
 		return anyParameter(r.RawQuery, s.name, f)
 	case attribute:

@@ -20,7 +20,7 @@ func Parse(data []byte, name string) (*Config, error) {
 	if name == "" {
 		name = "weir.yaml"
 	}
-	r := reader{problems{config: &Config{file: name, sum: digest(data, nil), where: map[string]position{}}}}
+	r := reader{problems{guesses: map[string]bool{}, config: &Config{file: name, sum: digest(data, nil), where: map[string]position{}}}}
 	if root := r.document(data); root != nil {
 		r.config.where[""] = position{root.Line, root.Column}
 		r.root(root)
@@ -50,7 +50,7 @@ var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 // document returns the root of the one document in the data.
 func (r *reader) document(data []byte) *yaml.Node {
 	if len(data) > maxFile {
-		r.at(position{1, 1}, "", "is of %d bytes; accepted: at most %d", len(data), maxFile)
+		r.atf(position{1, 1}, "", "is of %d bytes; accepted: at most %d", len(data), maxFile)
 		return nil
 	}
 	d := yaml.NewDecoder(bytes.NewReader(data))
@@ -58,11 +58,11 @@ func (r *reader) document(data []byte) *yaml.Node {
 	err := d.Decode(&document)
 	if err == nil {
 		if err = d.Decode(&second); err == nil {
-			r.at(position{second.Line, second.Column}, "", "is followed by another document; accepted: one")
+			r.atf(position{second.Line, second.Column}, "", "is followed by another document; accepted: one")
 			return nil
 		}
 	} else if errors.Is(err, io.EOF) {
-		r.at(position{1, 1}, "", "is empty; accepted: policies, such as policies: [{name: api, key: [client_ip], limits: [100/1m]}]")
+		r.atf(position{1, 1}, "", "is empty; accepted: policies, such as policies: [{name: api, key: [client_ip], limits: [100/1m]}]")
 		return nil
 	}
 	if !errors.Is(err, io.EOF) {
@@ -72,7 +72,7 @@ func (r *reader) document(data []byte) *yaml.Node {
 		if len(found) > 1 && found[1] != "" {
 			line, _ = strconv.Atoi(found[1])
 		}
-		r.at(position{line, 1}, "", "is not YAML: %s", yamlLine.ReplaceAllString(text, ""))
+		r.atf(position{line, 1}, "", "is not YAML: %s", yamlLine.ReplaceAllString(text, ""))
 		return nil
 	}
 	return document.Content[0]
@@ -88,6 +88,9 @@ func (r *reader) root(n *yaml.Node) {
 			r.config.Policies = append(r.config.Policies, r.policy(n, at(field, i)))
 		}
 	})
+	if _, ok := r.config.where["policies"]; !ok {
+		r.missing("policies", "a list of policies, such as [{name: api, key: [client_ip], limits: [100/1m]}]")
+	}
 }
 
 func (r *reader) source(n *yaml.Node, field string) {
@@ -161,7 +164,7 @@ func (r *reader) match(n *yaml.Node, field string, keys []string) (m Match) {
 
 func (r *reader) values(n *yaml.Node, field string) map[string][]string {
 	values := map[string][]string{}
-	r.mapping(n, field, nil, func(key, field string, n *yaml.Node) { values[key] = r.texts(n, field) })
+	r.mapping(n, field, nil, func(key, field string, n *yaml.Node) { values[key] = r.list(n, field, r.value) })
 	return values
 }
 
@@ -174,7 +177,7 @@ func (r *reader) cost(n *yaml.Node, field string) (c Cost) {
 		c.From = r.text(n, field)
 	default:
 		if c.Units = r.number(n, field); c.Units == 0 && !r.broken(field) {
-			r.add(field, "is 0; accepted: 1 or more, a header or attribute such as header:X-Cost, or a number for each method")
+			r.addf(field, "is 0; accepted: 1 or more, a header or attribute such as header:X-Cost, or a number for each method")
 		}
 	}
 	return c
@@ -197,9 +200,7 @@ func (r *reader) limit(n *yaml.Node, field string) (l NamedLimit) {
 	}
 	r.mapping(n, field, limitKeys, func(key, field string, n *yaml.Node) {
 		if key == "name" {
-			if l.Name = r.text(n, field); l.Name == "" && !r.broken(field) {
-				r.add(field, "is empty; accepted: %s", limitNames)
-			}
+			l.Name = r.text(n, field)
 		} else {
 			l.Limit = r.text(n, field)
 		}
@@ -230,30 +231,31 @@ func (r *reader) mapping(n *yaml.Node, field string, known []string, f func(key,
 		if known != nil {
 			accepted = strings.Join(known, ", ")
 		}
-		r.add(field, "is %s; accepted: a mapping of %s", kind(n), accepted)
+		r.addf(field, "is %s; accepted: a mapping of %s", kind(n), accepted)
 		return
 	}
 	if known == nil && len(n.Content) > 2*maxPlans {
-		r.add(field, "has %d names; accepted: at most %d", len(n.Content)/2, maxPlans)
+		r.addf(field, "has %d names; accepted: at most %d", len(n.Content)/2, maxPlans)
 		return
 	}
 	seen := map[string]int{}
 	for i := 0; i < len(n.Content); i += 2 {
 		k, value := n.Content[i], n.Content[i+1]
 		if k.Kind != yaml.ScalarNode || k.ShortTag() != "!!str" {
-			r.at(position{k.Line, k.Column}, field, "has a key that is %s; accepted: text", kind(k))
+			r.atf(position{k.Line, k.Column}, field, "has a key that is %s; accepted: text", kind(k))
 			continue
 		}
 		inner := strings.TrimPrefix(field+"."+bounded(k.Value), ".")
 		switch line, twice := seen[k.Value]; {
 		case twice:
-			r.at(position{k.Line, k.Column}, inner, "is there twice; accepted: once, as in line %d", line)
+			r.atf(position{k.Line, k.Column}, inner, "is there twice; accepted: once, as in line %d", line)
 		case known != nil && !slices.Contains(known, k.Value):
 			guess := ""
 			if near := nearest(k.Value, known); near != "" {
 				guess = fmt.Sprintf("; did you mean %q?", near)
 			}
-			r.at(position{k.Line, k.Column}, inner, "is not known%s; accepted: %s", guess, strings.Join(known, ", "))
+			r.guesses[field] = true
+			r.atf(position{k.Line, k.Column}, inner, "is not known%s; accepted: %s", guess, strings.Join(known, ", "))
 		default:
 			f(k.Value, inner, value)
 		}
@@ -265,38 +267,50 @@ func (r *reader) sequence(n *yaml.Node, field string, most int) []*yaml.Node {
 	r.config.where[field] = position{n.Line, n.Column}
 	switch {
 	case n.Kind != yaml.SequenceNode:
-		r.add(field, "is %s; accepted: a list", kind(n))
+		r.addf(field, "is %s; accepted: a list", kind(n))
 		return nil
 	case len(n.Content) > most:
-		r.add(field, "has %d entries; accepted: at most %d", len(n.Content), most)
+		r.addf(field, "has %d entries; accepted: at most %d", len(n.Content), most)
 		return nil
 	}
 	return n.Content
 }
 
-// texts reads a text, or a list of them. An empty list is one.
-func (r *reader) texts(n *yaml.Node, field string) []string {
+// texts reads a text, or a list of them.
+func (r *reader) texts(n *yaml.Node, field string) []string { return r.list(n, field, r.text) }
+
+// list reads an entry, or a list of them. An empty list is one.
+func (r *reader) list(n *yaml.Node, field string, read func(*yaml.Node, string) string) []string {
 	if n.Kind != yaml.SequenceNode {
-		return []string{r.text(n, field)}
+		return []string{read(n, field)}
 	}
-	texts := []string{}
+	list := []string{}
 	for i, n := range r.sequence(n, field, maxList) {
-		texts = append(texts, r.text(n, at(field, i)))
+		list = append(list, read(n, at(field, i)))
 	}
-	return texts
+	return list
 }
 
+// text reads a text that is not empty.
 func (r *reader) text(n *yaml.Node, field string) string {
+	text := r.value(n, field)
+	if text == "" && !r.broken(field) {
+		r.addf(field, "is empty; accepted: text")
+	}
+	return text
+}
+
+func (r *reader) value(n *yaml.Node, field string) string {
 	r.config.where[field] = position{n.Line, n.Column}
 	switch {
 	case n.Kind != yaml.ScalarNode:
-		r.add(field, "is %s; accepted: text", kind(n))
+		r.addf(field, "is %s; accepted: text", kind(n))
 	case n.ShortTag() == "!!null":
-		r.add(field, "is empty; accepted: text")
+		r.addf(field, "is empty; accepted: text")
 	case n.ShortTag() != "!!str":
-		r.add(field, "is %s; accepted: text, which in quotes is \"%s\"", kind(n), bounded(n.Value))
+		r.addf(field, "is %s; accepted: text, which in quotes is \"%s\"", kind(n), bounded(n.Value))
 	case len(n.Value) > maxText:
-		r.add(field, "is of %d bytes; accepted: at most %d", len(n.Value), maxText)
+		r.addf(field, "is of %d bytes; accepted: at most %d", len(n.Value), maxText)
 	default:
 		return n.Value
 	}
@@ -307,7 +321,7 @@ func (r *reader) number(n *yaml.Node, field string) int64 {
 	r.config.where[field] = position{n.Line, n.Column}
 	v, err := strconv.ParseInt(n.Value, 10, 64)
 	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!int" || err != nil || v < 0 || v > MaxCost {
-		r.add(field, "is %s; accepted: a whole number, 0 to %d", kind(n), MaxCost)
+		r.addf(field, "is %s; accepted: a whole number, 0 to %d", kind(n), MaxCost)
 		return 0
 	}
 	return v

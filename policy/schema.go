@@ -1,0 +1,10 @@
+package policy
+
+import _ "embed" // of the schema
+
+//go:embed weir.schema.json
+var schema string
+
+// Schema returns the JSON Schema of a configuration, for editors and for who writes files of policies with programs. It knows the shape; what [Parse] refuses besides is what a text
+// of the right shape can still say that makes no sense.
+func Schema() string { return schema }
