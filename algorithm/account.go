@@ -70,7 +70,7 @@ func (p *Program) is(q *Program) bool { return p == q || p.limit == q.limit }
 func (a Account) Fresh(now int64) bool { return a.Life(now) <= 0 }
 
 // Life returns how long the account may differ from that of a key never seen if there are no more operations, in ticks from now on. It is exact
-// for accounts without reservations.
+// for accounts of which nothing is reserved or owed.
 func (a Account) Life(now int64) int64 {
 	if a.Program == nil {
 		return 0
@@ -79,7 +79,11 @@ func (a Account) Life(now int64) int64 {
 	o := a.open(a.Program, now)
 	life := int64(o.do(Op{}, now).ResetAfter) / o.p.tick
 	for _, f := range o.Formers {
-		life = max(life, f.Program.left(f.State, now))
+		differs := f.Until - now
+		if o.Owed == 0 && len(o.Holds) == 0 {
+			differs = min(differs, f.Program.left(f.State, now))
+		}
+		life = max(life, differs)
 	}
 	for _, h := range o.Holds {
 		life = max(life, h.Expires-now)
@@ -119,8 +123,11 @@ func (a *Account) Heal(now int64) bool {
 // healed returns an Extra without times that are ahead of now.
 func (x Extra) healed(now int64) (_ Extra, healed bool) {
 	x.Formers, x.Holds = cloneFormers(x.Formers), slices.Clone(x.Holds)
-	for _, f := range x.Formers {
-		healed = f.Program.Heal(f.State, now) || healed
+	for i := range x.Formers {
+		f := &x.Formers[i]
+		if f.Program.Heal(f.State, now) {
+			f.Until, healed = min(f.Until, now+f.Program.left(f.State, now)), true
+		}
 	}
 	if x.Owed > 0 && x.Since > now {
 		x.Since, healed = now, true
@@ -174,7 +181,7 @@ func (a Account) open(p *Program, now int64) *opened {
 		o.giveBack(h, h.Units, h.Expires)
 	}
 	o.pay(now)
-	o.Formers = slices.DeleteFunc(o.Formers, func(f Former) bool { return f.Program.left(f.State, now) == 0 })
+	o.forget(now)
 	if !o.p.is(p) {
 		o.become(p, now)
 		o.p = p
@@ -182,6 +189,15 @@ func (a Account) open(p *Program, now int64) *opened {
 	}
 	o.p = p
 	return o
+}
+
+// forget drops formers that are forgotten, and all if nothing is used under any limit.
+func (o *opened) forget(now int64) {
+	o.Formers = remembered(o.Formers, now)
+	used := func(f Former) bool { return f.Program.left(f.State, now) > 0 }
+	if len(o.Holds) == 0 && o.Owed == 0 && o.p.left(o.state, now) == 0 && !slices.ContainsFunc(o.Formers, used) {
+		o.Formers = nil
+	}
 }
 
 // do carries out an operation that is no Reset.

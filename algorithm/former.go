@@ -13,11 +13,13 @@ const (
 	maxFormerLog = 64
 )
 
-// A Former is the state of a limit that was in force before and may be again. It is charged with all that other limits admit.
+// A Former is the state of a limit that was in force before and may be again. It is charged with all that other limits admit, and is forgotten when
+// it has not been in force for as long as all its units take to come back.
 type Former struct {
 	Program *Program
 	State   []int64
 	Missed  int64 // units that it had no room for: what is given back is first taken off these
+	Until   int64 // when it is forgotten
 }
 
 func cloneFormers(formers []Former) []Former {
@@ -30,7 +32,7 @@ func cloneFormers(formers []Former) []Former {
 
 // become makes the account one of p: the former that p has, or a state in which as much is used as in the one in which most is.
 func (o *opened) become(p *Program, now int64) {
-	states := append([]Former{{Program: o.p, State: o.state}}, o.Formers...)
+	states := append([]Former{{Program: o.p, State: o.state, Until: now + o.p.memory(o.state, now)}}, o.Formers...)
 	mine := slices.IndexFunc(states, func(f Former) bool { return f.Program.is(p) })
 	switch source, units := mostUsed(states, now); {
 	case mine >= 0:
@@ -40,15 +42,21 @@ func (o *opened) become(p *Program, now int64) {
 		o.state = nil
 	default:
 		from := states[source]
-		end := now + from.Program.left(from.State, now)
-		o.state = p.machine.inherit(used{min(units, p.capacity), end, from.Program.machine, from.State}, now)
+		o.state = p.machine.inherit(used{min(units, p.capacity), from.Program.machine, from.State}, now)
 	}
-	o.Formers = keep(states, now)
+	o.Formers = keep(slices.DeleteFunc(states, func(f Former) bool { return p.covers(o.state, f, now) }), now)
 	end := now + p.left(o.state, now)
 	for i := range o.Holds {
 		o.Holds[i].End = min(o.Holds[i].End, end)
 	}
 	o.Owed = min(o.Owed, p.mostOwed())
+}
+
+// memory is how long a limit that goes out of force is remembered: as long as all its units, and those that are used, take to come back. Of limits that
+// are used side by side each then knows what has come back under it; it is not told anew by another each time that it is fresh.
+func (p *Program) memory(state []int64, now int64) int64 {
+	_, full := p.machine.take(nil, p.capacity, now)
+	return max(int64(full.ResetAfter), p.left(state, now))
 }
 
 // mostUsed returns the state in which most units are used, and how many.
@@ -62,10 +70,14 @@ func mostUsed(states []Former, now int64) (index int, units int64) {
 	return index, units
 }
 
-// keep returns the states that are worth remembering: those that are not fresh, and if they are too many, the latest, but always the one in which
-// most is used.
+// remembered drops the formers that are forgotten at now.
+func remembered(formers []Former, now int64) []Former {
+	return slices.DeleteFunc(formers, func(f Former) bool { return f.Until <= now })
+}
+
+// keep returns the states that are worth remembering. If they are too many, those are the latest, but always the one in which most is used.
 func keep(states []Former, now int64) []Former {
-	states = slices.DeleteFunc(states, func(f Former) bool { return f.Program.left(f.State, now) == 0 })
+	states = remembered(states, now)
 	for len(states) > MaxFormers {
 		last := len(states) - 1
 		if most, _ := mostUsed(states, now); most == last {
@@ -188,6 +200,27 @@ func (m hybrid) charge(state []int64, units, now int64) ([]int64, int64) {
 	if charged > 0 {
 		state, _ = m.take(state, charged, now)
 	}
+	return state, charged
+}
+
+// charge makes room by forgetting the oldest: if as many newer ones fill the window, they say as much.
+func (m slidingLog) charge(state []int64, cost, now int64) ([]int64, int64) {
+	live := m.live(state, now)
+	room := m.count - units(live)
+	return m.newest(m.add(slices.Clone(live), min(cost, m.count), now), m.count), min(cost, room)
+}
+
+func (m slidingBuckets) charge(state []int64, units, now int64) ([]int64, int64) {
+	newest, sum := m.used(state, now)
+	charged := min(units, m.count-sum)
+	units = min(units, m.count)
+	state = m.advance(state, newest)
+	for i, excess := newest-m.cells, units-charged; excess > 0; i++ {
+		off := min(excess, state[m.slot(i)])
+		state[m.slot(i)] -= off
+		excess -= off
+	}
+	state[m.slot(newest)] += units
 	return state, charged
 }
 

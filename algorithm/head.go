@@ -1,6 +1,7 @@
 package algorithm
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -15,9 +16,9 @@ func (p *Program) Head() string { return p.text }
 
 // Head returns all of an account but its state, as text that ReadHead reads back: the limit, and each part of an Extra after a semicolon.
 //
-//	100/1m;was=50/1m|0|1700000000000000;owed=3,1700000000000000;hold=7,10,1700000000000000,1700000006000000,90,1700000060000000
+//	100/1m;was=50/1m|0|1700000060000000|1700000000000000;owed=3,1700000000000000;hold=7,10,1700000000000000,1700000006000000,90,1700000060000000
 //
-// A former is its limit, the units that it missed, and its state; what is owed has the time up to which it was looked for room; a hold has
+// A former is its limit, the units that it missed, when it is forgotten, and its state; what is owed has the time up to which it was looked for room; a hold has
 // the fields of a [Hold] in their order. Times are ticks. A plain account's head is its Program's; that of a key never seen is empty.
 func (a Account) Head() string {
 	if a.Program == nil {
@@ -31,6 +32,7 @@ func (a Account) Head() string {
 	for _, f := range x.Formers {
 		b = append(append(append(b, ";was="...), f.Program.text...), '|')
 		b = append(strconv.AppendInt(b, f.Missed, 10), '|')
+		b = append(strconv.AppendInt(b, f.Until, 10), '|')
 		b = appendInts(b, f.State...)
 	}
 	if x.Owed > 0 {
@@ -118,24 +120,24 @@ func (p *Program) readExtra(text string) (*Extra, error) {
 
 func (p *Program) readFormer(text string) (f Former, err error) {
 	words := strings.Split(text, "|")
-	if len(words) != 3 {
-		return f, fmt.Errorf("was is %.100q; accepted: a limit, the units that it missed, and its state, apart by |", text)
+	if len(words) != 4 {
+		return f, fmt.Errorf("was is %.100q; accepted: a limit, the units that it missed, a time, and its state, apart by |", text)
 	}
 	if f.Program, err = p.sibling(words[0]); err != nil {
 		return f, err
 	}
-	if err = readInts(words[1], &f.Missed); err != nil || f.Missed < 0 {
-		return f, fmt.Errorf("was is %.100q; accepted: 0 or more units that it missed", text)
+	if err = errors.Join(readInts(words[1], &f.Missed), readInts(words[2], &f.Until)); err != nil || f.Missed < 0 || !p.reaches(f.Until) {
+		return f, fmt.Errorf("was is %.100q; accepted: 0 or more units that it missed, and a time", text)
 	}
-	if words[2] == "" { // one whose units were all given back
+	if words[3] == "" { // one whose units were all given back
 		return f, nil
 	}
-	f.State = make([]int64, 1+strings.Count(words[2], ","))
+	f.State = make([]int64, 1+strings.Count(words[3], ","))
 	to := make([]*int64, len(f.State))
 	for i := range to {
 		to[i] = &f.State[i]
 	}
-	return f, readInts(words[2], to...)
+	return f, readInts(words[3], to...)
 }
 
 func (p *Program) readHold(text string) (h Hold, err error) {

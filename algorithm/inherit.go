@@ -1,69 +1,54 @@
 package algorithm
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // used is what a key has used under one limit, for another that takes its place.
 type used struct {
 	units int64   // rounded up to whole ones, at most the capacity of the other, at least 1
-	end   int64   // when the last of them would have come back
 	from  machine // that made the state
 	state []int64 // not to be changed
 }
 
-// started returns when a window of this width began that ends when the units come back, if it has begun by now and has not ended.
-func (u used) started(width, now int64) int64 {
-	return min(now, max(now-width+1, u.end-width))
-}
-
-// back returns when so many of the units would have come back, or if that is not known, all.
-func (u used) back(units, now int64) int64 {
-	if units >= u.units {
-		return u.end
-	}
-	state, d := u.from.take(slices.Clone(u.state), 0, now)
-	if _, d = u.from.take(state, d.Remaining+units, now); d.RetryAfter == Never {
-		return u.end
-	}
-	return now + int64(d.RetryAfter)
-}
-
-// Each machine's inherit makes a state in which as many units are used. They come back as under the other limit where this one knows when
-// that is, and else as if they had been taken now.
+// Each machine's inherit makes a state in which as many units are used. Where the other limit is of the same algorithm, and counts in the same
+// windows, they come back when they would have; else they are as if they had been taken now.
 
 func (m linear) inherit(u used, now int64) []int64 {
 	debt := m.times(u.units)
+	if old, ok := u.from.(linear); ok && old.step == m.step && old.unit == m.unit {
+		if exact := old.debt(u.state, now); m.less(exact, debt) {
+			debt = exact
+		}
+	}
 	return m.store(nil, instant{now + debt.ticks, debt.rem})
 }
 
 func (m refillBucket) inherit(u used, now int64) []int64 {
-	last := u.back(m.amount, now) - m.width // so that no refill comes before as much would have come back
+	last := now
 	if old, ok := u.from.(refillBucket); ok && old.width == m.width {
 		last, _ = old.at(u.state, now)
 	}
-	return []int64{min(now, max(now-m.width+1, last)), u.units}
+	return []int64{last, u.units}
 }
 
 func (m fixedWindow) inherit(u used, now int64) []int64 {
-	index := floorDiv(now, m.width)
 	if old, ok := u.from.(fixedWindow); ok && old.width == m.width {
-		index = max(index, u.state[0])
+		return []int64{u.state[0], u.units}
 	}
-	return []int64{index, u.units}
+	return []int64{floorDiv(now, m.width), u.units}
 }
 
 func (m calendar) inherit(u used, now int64) []int64 {
-	start := m.window(now).start
 	if old, ok := u.from.(calendar); ok && old.sameGrid(m) {
-		start = max(start, u.state[0])
+		return []int64{u.state[0], u.units}
 	}
-	return []int64{start, u.units}
+	return []int64{m.window(now).start, u.units}
 }
 
 func (m quotaReset) inherit(u used, now int64) []int64 {
-	return []int64{u.started(m.width, now), u.units}
+	if old, ok := u.from.(quotaReset); ok && old.width == m.width {
+		return []int64{u.state[0], u.units}
+	}
+	return []int64{now, u.units}
 }
 
 // inherit keeps as much of the previous window's count as this limit can have, for it fades; the rest is of the current window.
@@ -78,28 +63,34 @@ func (m slidingWindow) inherit(u used, now int64) []int64 {
 }
 
 func (m slidingLog) inherit(u used, now int64) []int64 {
-	old, ok := asLog(u.from)
-	if !ok {
-		return []int64{u.started(m.width, now), u.units}
+	if old, ok := u.from.(slidingLog); ok && old.width == m.width {
+		return m.newest(old.live(u.state, now), u.units)
 	}
-	live := old.live(u.state, now)
+	return []int64{now, u.units}
+}
+
+// newest returns as many units of a log: the oldest, which come back first, are left out.
+func (m slidingLog) newest(live []int64, most int64) []int64 {
 	state := make([]int64, 0, len(live))
-	skip := units(live) - u.units // those of the other limit that are too many: the oldest, which come back first
-	for i := 0; i < len(live); i += 2 {
-		n := live[i+1] - min(skip, live[i+1])
-		skip -= live[i+1] - n
-		if n == 0 {
-			continue
+	for skip := units(live) - most; len(live) > 0; live = live[2:] {
+		off := max(0, min(skip, live[1]))
+		skip -= off
+		if n := live[1] - off; n > 0 {
+			state = append(state, live[0], n)
 		}
-		t := live[i]
-		if old.width != m.width {
-			t = used{end: t + old.width}.started(m.width, now)
-		}
-		if last := len(state) - 2; last >= 0 && state[last] == t {
-			state[last+1] += n
-		} else {
-			state = append(state, t, n)
-		}
+	}
+	return state
+}
+
+// inherit keeps the leases' ends, by which they are released. One that has longer to go than this limit's leases is cut to one of them.
+func (m concurrent) inherit(u used, now int64) []int64 {
+	old, ok := u.from.(concurrent)
+	if !ok {
+		return []int64{now, u.units}
+	}
+	state := m.newest(old.live(u.state, now), u.units)
+	for i := 0; old.width != m.width && i < len(state); i += 2 {
+		state[i] = min(now, state[i]+old.width-m.width)
 	}
 	return state
 }
@@ -132,13 +123,15 @@ func (m slidingBuckets) inherit(u used, now int64) []int64 {
 	return state
 }
 
-// inherit leaves a smooth key smooth; any other begins as a bursty one.
+// inherit leaves a smooth key smooth.
 func (m hybrid) inherit(u used, now int64) []int64 {
-	if _, ok := u.from.(hybrid); ok && u.state[0] == smooth {
+	if old, ok := u.from.(hybrid); ok && u.state[0] == smooth {
 		debt := m.linear.times(u.units)
 		return []int64{smooth, now + debt.ticks, debt.rem}
+	} else if ok && old.width == m.width {
+		return []int64{bursty, u.state[1], u.units}
 	}
-	return []int64{bursty, u.started(m.width, now), u.units}
+	return []int64{bursty, now, u.units}
 }
 
 func (m exponential) inherit(u used, now int64) []int64 {

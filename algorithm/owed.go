@@ -34,7 +34,7 @@ func (o *opened) pay(now int64) {
 		o.state, _ = o.p.machine.take(o.state, part, o.Since)
 		o.Owed -= part
 	}
-	o.charge(owed-o.Owed, now)
+	o.charge(owed-o.Owed, o.Since)
 	if o.Owed == 0 {
 		o.Since = 0
 	}

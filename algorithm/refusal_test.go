@@ -102,7 +102,7 @@ func TestLimitTextIsRefused(t *testing.T) {
 		"concurrent 10 lease=1s tz=UTC":      {"tz", `"UTC"`, "none for concurrent"},
 		"concurrent 10 lease=1s burst=2":     {"burst", "2", "none for concurrent"},
 		"concurrent 1048577 lease=1s":        {"count", "1048577", "1 to 1048576 for concurrent"},
-		"concurrent 1 lease=350000h":         {"period", "350000h0m0s", "less than"},
+		"concurrent 1 lease=350000h":         {"lease", "350000h0m0s", "less than"},
 		"sliding-buckets 10/1s cells=3601":   {"cells", "3601", "1 to 3600"},
 		"sliding-buckets 10/59ns":            {"cells", "60", "at most 59"},
 		"sliding-log 1048577/1s":             {"count", "1048577", "1 to 1048576"},
