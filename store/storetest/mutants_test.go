@@ -234,7 +234,7 @@ var changeMutants = []mutant{
 			a, r := a.Apply(b.program, op, now)
 			if a.Extra != nil {
 				x := *a.Extra
-				x.Over, x.Until = 0, 0
+				x.Formers = nil
 				a.Extra = &x
 			}
 			return a, r
@@ -249,7 +249,7 @@ var changeMutants = []mutant{
 	{"a look converts the key", []string{"change-traces"}, account(
 		func(b *shelfBinding, _ string, a algorithm.Account, op algorithm.Op, now int64) (algorithm.Account, algorithm.Result) {
 			if op.Cost == 0 && op.Kind == algorithm.Take {
-				op.Kind = algorithm.Refund
+				a, _ = a.Apply(b.program, algorithm.Op{Kind: algorithm.Commit}, now) // of no reservation
 			}
 			return a.Apply(b.program, op, now)
 		})},

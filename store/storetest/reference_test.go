@@ -225,11 +225,7 @@ func (b *shelfBinding) Inspect(_ context.Context, key string, now int64) (state 
 	if at, err = b.time(now); err != nil {
 		return nil, 0, err
 	}
-	a := b.account(s.cells[b.name(key)])
-	if !a.Plain(b.program) {
-		a, _ = a.Apply(b.program, algorithm.Op{Kind: algorithm.Refund}, at) // of nothing
-	}
-	state = a.State
+	state = b.account(s.cells[b.name(key)]).View(b.program, at)
 	if f := s.faults.inspect; f != nil {
 		state, at = f(state, at)
 	}
