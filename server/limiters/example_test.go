@@ -41,9 +41,8 @@ func ExampleSet_Bind() {
 	v, at, err := b.DoStamped(ctx, "user:42", algorithm.Op{Cost: 1}, store.OwnClock)
 	fmt.Println(v.Granted, v.Remaining, time.Since(time.Unix(0, at)) < time.Minute, err)
 
-	_, joins := set.Joiner()
-	fmt.Println(joins, set.Tick())
+	fmt.Println(set.Tick())
 	// Output:
 	// 1 1 true <nil>
-	// false 1ns
+	// 1ns
 }

@@ -16,8 +16,8 @@ import (
 const throttleName = "CL.THROTTLE"
 
 // A Set gives out limiters over one store. It remembers a bounded number of them; which ones makes no difference
-// to what they decide, because a limiter's state is in the store, under its name and the limit's canonical text.
-// It may be used by many goroutines at once.
+// to what they decide, because a limiter's state is in the store: under its name, whatever its limit, or if it has none under
+// the limit's canonical text. It may be used by many goroutines at once.
 type Set struct {
 	store     store.Store
 	bounds    *cache[*Bound] // by limit text, canonical or not
@@ -144,11 +144,8 @@ func (s *Set) bind(spec store.Spec) (b *Bound, err error) {
 	return b, err
 }
 
-// Joiner returns the store, if it decides several limits in one step.
-func (s *Set) Joiner() (store.Joiner, bool) {
-	j, ok := s.store.(store.Joiner)
-	return j, ok
-}
+// Store returns the store of the limiters.
+func (s *Set) Store() store.Store { return s.store }
 
 // Tick returns in what the store counts time: a nanosecond, unless it says otherwise. Limits that are not exact in it are refused.
 func (s *Set) Tick() time.Duration {

@@ -151,7 +151,9 @@ func FuzzServe(f *testing.F) {
 		`WEIR.TAKE k "5/1h" COST 2 AT 1700000000000000`, `WEIR.REFUND k "5/1h"`, `WEIR.RESET k 5/1h`, `CL.THROTTLE k 1 2 3 4`,
 		`THROTTLE k 9 9 9`, `RL.REDUCE k 5 60 REFILL 2 TAKE 3`, `RL.PGET k 5 60`, `HELLO 3 AUTH default x SETNAME y`,
 		`CLIENT REPLY OFF`, `CLIENT LIST`, `CLIENT SETINFO LIB-NAME x`, `COMMAND INFO ping x`, `COMMAND DOCS`, `INFO stats`,
-		`CONFIG GET *`, `RESET`, `MULTI`, `EXEC`, `SELECT 0`, `PING "\x00"`, `QUIT`,
+		`CONFIG GET *`, `RESET`, `MULTI`, `WEIR.RENEW k "concurrent 2 lease=1h" END 1700000000000000 TIME`, `WEIR.TAKE k "9/month tz=Europe/Berlin anchor=31" NAME n`,
+		`WEIR.RESERVE k "5/1h" ID 7 LIFE 1000000 COST 2 NAME n`, `WEIR.COMMIT k "6/1h" ID 7 COST 9 NAME n NS`,
+		`WEIR.TAKEALL k 5/1h ID 7 LIFE 1 NAME n AND l 6/1h COST 2 TIME`, `EXEC`, `SELECT 0`, `PING "\x00"`, `QUIT`,
 	} {
 		f.Add([]byte(line+"\r\n"+line+"\r\nWEIR.TAKE k 3/1h\r\n"), uint16(7))
 		f.Add(pipeline(2, strings.ReplaceAll(line, " ", "|")), uint16(20))

@@ -4,20 +4,24 @@
 //
 //	WEIR.TAKE key "limit text" [COST n] [options]
 //	WEIR.TAKEUPTO key "limit text" [COST n] [options]
-//	WEIR.TAKEALL key "limit text" [COST n] [NAME name] [AND key "limit text" ...] [AT time] [NS]
+//	WEIR.TAKEALL key "limit text" [COST n] [NAME name] [ID id LIFE time] [AND key "limit text" ...] [AT time] [NS] [TIME]
 //	WEIR.PEEK key "limit text" [options]
 //	WEIR.REFUND key "limit text" [COST n] [options]
 //	WEIR.CANCEL key "limit text" END time [COST n] [options]
+//	WEIR.RENEW key "limit text" END time [COST n] [options]
+//	WEIR.RESERVE key "limit text" ID id LIFE time NAME name [COST n] [options]
+//	WEIR.COMMIT key "limit text" ID id NAME name [COST n] [options]
 //	WEIR.RESET key "limit text" [options]
 //
 // TAKE, PEEK and REFUND answer [allowed 0|1, limit, remaining, retry_after, reset_after, delay], the waits in
-// microseconds, rounded up; a retry_after of -1 means never. After a REFUND that is what stands then. TAKEUPTO and CANCEL add the units
-// that were granted, or given back. TAKEALL answers an array of such decisions: that on the request, and one for each part. RESET answers OK.
+// microseconds, rounded up; a retry_after of -1 means never. After a REFUND that is what stands then. TAKEUPTO, CANCEL, RENEW, RESERVE and COMMIT
+// add the units that were granted, given back, renewed, reserved, or settled at; a COMMIT of no reservation is denied. TAKEALL answers an array of
+// such decisions: that on the request, and one for each part, as RESERVE's if it has an ID, and with its time after TIME. RESET answers OK.
 // The cost is 1 where it is not given.
 //
-// The options are NAME name, the name of the limiter; AT time, the time of the request; TIME, by which the reply ends with the time
+// The options are NAME name, the name of the limiter, under which a key has one state whatever the limit; AT time, the time of the request; TIME, by which the reply ends with the time
 // at which it took effect; NS, by which all times and waits of the command are in nanoseconds; and DEBT, as store.Spec.TimeDebt has
-// it. The END of a CANCEL is the TIME of the take and its reset_after.
+// it. The END of a CANCEL or RENEW is the TIME of the take and its reset_after.
 //
 // Over a store that waits for an engine ([Options].Waits), the commands of a connection that have arrived together are decided together.
 //

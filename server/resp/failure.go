@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/store"
 )
 
 // failWith replies with what a client may know of an error: all of it if the request makes no sense, nothing
@@ -20,6 +21,8 @@ func (c *conn) failure(err error) string {
 		return strings.TrimPrefix(limit.Error(), "weir: ")
 	case errors.Is(err, weir.ErrTime):
 		return "AT is out of range; accepted: a time in the years 1866 to 2074"
+	case errors.Is(err, store.ErrUnnamed):
+		return strings.TrimPrefix(nameMissing, "ERR ")
 	case errors.Is(err, weir.ErrClientTime):
 		return "AT is refused: the store of this server decides by its own clock"
 	}

@@ -18,9 +18,11 @@ type request struct {
 	cost  int64
 	at    int64 // nanoseconds since 1970, or store.OwnClock
 	end   int64 // nanoseconds since 1970
+	id    int64 // of a reservation
+	life  int64 // nanoseconds
 	given option
 
-	atText, endText []byte // what is read when it is known in which unit
+	atText, endText, lifeText []byte // what is read when it is known in which unit
 }
 
 // An option is one, or a set, of the words after a limit.
@@ -34,10 +36,12 @@ const (
 	nsOption
 	timeOption
 	debtOption
+	idOption
+	lifeOption
 	andOption
 )
 
-var optionWords = [...]string{"COST n", "AT time", "NAME name", "END time", "NS", "TIME", "DEBT", "AND key limit ..."}
+var optionWords = [...]string{"COST n", "AT time", "NAME name", "END time", "NS", "TIME", "DEBT", "ID id", "LIFE time", "AND key limit ..."}
 
 func (o option) accepted() string {
 	var words []string
@@ -92,6 +96,10 @@ func (c *conn) option(word []byte) (o option, hasValue bool) {
 		return timeOption, false
 	case "DEBT":
 		return debtOption, false
+	case "ID":
+		return idOption, true
+	case "LIFE":
+		return lifeOption, true
 	case "AND":
 		return andOption, false
 	}
@@ -107,6 +115,11 @@ func (c *conn) value(r *request, o option, value []byte) (ok bool) {
 		r.atText = value
 	case endOption:
 		r.endText = value
+	case idOption:
+		r.id, ok = c.identity(value)
+		return ok
+	case lifeOption:
+		r.lifeText = value
 	default:
 		r.name = value
 		if most := c.server.options.MaxKey; len(value) > most {
@@ -127,6 +140,11 @@ func (c *conn) timeOf(r *request) (ok bool) {
 	}
 	if r.given&endOption != 0 {
 		if r.end, ok = c.endTime(r.endText, unit); !ok {
+			return false
+		}
+	}
+	if r.given&lifeOption != 0 {
+		if r.life, ok = c.lifetime(r.lifeText, unit); !ok {
 			return false
 		}
 	}
@@ -159,4 +177,23 @@ func (c *conn) endTime(arg []byte, unit time.Duration) (end int64, ok bool) {
 	most := latestEnd / int64(unit)
 	n, ok := c.numberIn("END", arg, span{-most, most})
 	return n * int64(unit), ok
+}
+
+// mostLife is the longest life of a reservation.
+const mostLife = 10 * 365 * 24 * time.Hour
+
+// lifetime reads the argument of LIFE, and returns nanoseconds.
+func (c *conn) lifetime(arg []byte, unit time.Duration) (life int64, ok bool) {
+	n, ok := c.numberIn("LIFE", arg, span{int64(time.Microsecond / unit), int64(mostLife / unit)})
+	return n * int64(unit), ok
+}
+
+// identity reads the argument of ID.
+func (c *conn) identity(arg []byte) (id int64, ok bool) {
+	id, ok = parseInt(arg)
+	if !ok || id == 0 {
+		c.fail("ERR ID is " + excerpt(arg) + "; accepted: a whole number of 64 bits, other than 0")
+		return 0, false
+	}
+	return id, true
 }

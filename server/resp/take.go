@@ -23,6 +23,12 @@ func weirCommands() []*command {
 			summary: "Gives back units that were taken and not used."},
 		{name: "weir.cancel", arity: -3, key: 1, flags: write, group: "weir", run: (*conn).cancel,
 			summary: "Gives back the units of one take, as far as they have not come back by themselves."},
+		{name: "weir.renew", arity: -3, key: 1, flags: write, group: "weir", run: (*conn).renew,
+			summary: "Takes units of a concurrent limit for another lease, in place of those of an earlier take."},
+		{name: "weir.reserve", arity: -3, key: 1, flags: write, group: "weir", run: (*conn).reserve,
+			summary: "Takes units that can be settled at what the work really cost."},
+		{name: "weir.commit", arity: -3, key: 1, flags: write, group: "weir", run: (*conn).commit,
+			summary: "Settles a reservation."},
 		{name: "weir.reset", arity: -3, key: 1, flags: write, group: "weir", run: (*conn).resetKey,
 			summary: "Forgets a key."},
 	}
@@ -31,6 +37,7 @@ func weirCommands() []*command {
 const (
 	usual = nameOption | debtOption | atOption | nsOption | timeOption
 	costs = usual | costOption
+	held  = costs&^debtOption | idOption
 )
 
 func (c *conn) take() {
@@ -76,6 +83,36 @@ func (c *conn) cancel() {
 	c.do(k)
 }
 
+func (c *conn) renew() {
+	r, ok := c.request(1, costs|endOption)
+	if !ok {
+		return
+	}
+	k := r.call(algorithm.Renew)
+	k.op.End, k.counts, k.granted = r.end, true, true
+	c.do(k)
+}
+
+func (c *conn) reserve() {
+	r, ok := c.request(1, held|lifeOption)
+	if !ok {
+		return
+	}
+	k := r.call(algorithm.Reserve)
+	k.counts, k.granted = true, true
+	c.do(k)
+}
+
+func (c *conn) commit() {
+	r, ok := c.request(1, held)
+	if !ok {
+		return
+	}
+	k := r.call(algorithm.Commit)
+	k.granted = true
+	c.do(k)
+}
+
 // resetKey answers OK, or if the client asks for the time, with what stands then.
 func (c *conn) resetKey() {
 	r, ok := c.request(0, usual)
@@ -91,7 +128,7 @@ func (c *conn) resetKey() {
 
 func (r *request) call(kind algorithm.Kind) call {
 	return call{
-		bound: r.bound, key: r.key, op: algorithm.Op{Kind: kind, Cost: r.cost}, at: r.at,
+		bound: r.bound, key: r.key, op: algorithm.Op{Kind: kind, Cost: r.cost, ID: r.id, Life: r.life}, at: r.at,
 		form: r.form(), stamped: r.given&timeOption != 0,
 	}
 }
@@ -115,8 +152,7 @@ func (c *conn) request(cost int64, options option) (r request, ok bool) {
 			return r, false
 		}
 	}
-	if options&endOption != 0 && r.given&endOption == 0 {
-		c.fail("ERR END is missing; accepted: END time, the time of the take and its reset_after")
+	if !c.complete(&r, options) {
 		return r, false
 	}
 	var err error
@@ -126,6 +162,26 @@ func (c *conn) request(cost int64, options option) (r request, ok bool) {
 	}
 	return r, true
 }
+
+// complete reports whether all options are there that the command can't do without, and replies if one is not.
+func (c *conn) complete(r *request, options option) bool {
+	missing := options &^ r.given
+	switch {
+	case missing&endOption != 0:
+		c.fail("ERR END is missing; accepted: END time, the time of the take and its reset_after")
+	case missing&idOption != 0:
+		c.fail("ERR ID is missing; accepted: ID id, a number that the client chooses at random")
+	case missing&lifeOption != 0:
+		c.fail("ERR LIFE is missing; accepted: LIFE time, for how long the reservation can be settled")
+	case options&idOption != 0 && len(r.name) == 0:
+		c.fail(nameMissing)
+	default:
+		return true
+	}
+	return false
+}
+
+const nameMissing = "ERR NAME is missing; accepted: NAME name, of the limiter under which reservations are kept"
 
 // key returns an argument as a key. The string is in the input buffer: it is good until the command has been
 // carried out. Stores do not keep it.

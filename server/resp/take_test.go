@@ -52,7 +52,7 @@ func TestTakeRefusesWhatMakesNoSense(t *testing.T) {
 		{`WEIR.TAKE k 5/1s COST 9223372036854775807`, "[0 5 5 -1 0 0]"},
 		{`WEIR.TAKE k 5/1s AT x`, `ERR AT is "x"; accepted: a whole number from -1099511627776000000 to 1099511627776000000`},
 		{`WEIR.TAKE k 5/1s AT 9000000000000000`, "ERR AT is out of range; accepted: a time in the years 1866 to 2074"},
-		{`WEIR.TAKE k 5`, `ERR limit has text "5"; accepted: [algorithm] count/period, such as 100/1m or gcra 10/1s burst=20`},
+		{`WEIR.TAKE k 5`, `ERR limit has text "5"; accepted: [algorithm] count/period, such as 100/1m, gcra 10/1s burst=20 or 500/day, or concurrent count lease=duration`},
 		{`WEIR.TAKE k 0/1s`, "ERR limit has count 0; accepted: 1 to 9223372036854775807"},
 		{`WEIR.TAKE k "5/1s burst=\r\n"`, `ERR limit has burst ""; accepted: a whole number`},
 		{`WEIR.TAKE 12345678901 5/1s`, "ERR key is 11 bytes long; accepted: at most 10"},

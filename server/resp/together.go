@@ -1,9 +1,8 @@
 package resp
 
 import (
-	"cmp"
 	"context"
-	"slices"
+	"time"
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/server/limiters"
@@ -13,84 +12,61 @@ import (
 // together is what WEIR.TAKEALL asks: several limits that one request must pass.
 type together struct {
 	parts    []part
-	take     taker
-	verdicts []algorithm.Verdict
-}
-
-// A taker charges all parts or none.
-type taker func(context.Context, []store.Part, int64, []store.Outcome) ([]store.Outcome, error)
-
-// taker returns the best way to do that over the store.
-func (s *Server) taker() taker {
-	if joiner, ok := s.options.Limiters.Joiner(); ok {
-		return joiner.TakeAll
-	}
-	return store.TakeInTurn
+	outcomes []store.Outcome
 }
 
 type part struct {
-	bound *limiters.Bound
 	store.Part
-	name string
+	bound *limiters.Bound
+	life  []byte // what is read when it is known in which unit
 }
 
 // decide charges all parts or none. The call's verdict is that of the request: it is granted or not.
 func (t *together) decide(ctx context.Context, k *call) {
-	states, index := t.states()
-	found, err := t.take(ctx, states, k.at, make([]store.Outcome, 0, len(states)))
-	if k.err = err; err != nil {
-		return
-	}
-	t.verdicts = make([]algorithm.Verdict, len(t.parts))
+	parts := make([]store.Part, len(t.parts))
 	for i := range t.parts {
-		t.verdicts[i] = found[index[i]].Verdict
-		k.verdict.Granted = min(k.verdict.Granted, found[index[i]].Granted)
+		parts[i] = t.parts[i].Part
 	}
-}
-
-// states returns the parts, those of one state as one of the greatest cost among them, in an order that is the same for all, and
-// where among them each part is.
-func (t *together) states() (states []store.Part, index []int) {
-	order := make([]int, len(t.parts))
-	for i := range order {
-		order[i] = i
+	t.outcomes, k.err = store.TakeAll(ctx, parts, k.at)
+	for _, o := range t.outcomes {
+		k.verdict.Granted = min(k.verdict.Granted, o.Granted)
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return t.parts[i].compare(t.parts[j]) })
-	index = make([]int, len(t.parts))
-	for at, i := range order {
-		if at > 0 && t.parts[i].compare(t.parts[order[at-1]]) == 0 {
-			last := &states[len(states)-1]
-			last.Cost = max(last.Cost, t.parts[i].Cost)
-		} else {
-			states = append(states, t.parts[i].Part)
-		}
-		index[i] = len(states) - 1
-	}
-	return states, index
-}
-
-func (p part) compare(other part) int {
-	return cmp.Or(cmp.Compare(p.Key, other.Key), cmp.Compare(p.name, other.name),
-		cmp.Compare(p.Limit.String(), other.Limit.String()))
 }
 
 // together is the decision on the request, and those of its parts.
 func (r *replies) together(k *call) {
 	parts := k.parts.parts
 	each := make([]algorithm.Decision, len(parts))
-	for i, v := range k.parts.verdicts {
-		each[i] = v.Decision(parts[i].bound.Capacity)
+	for i, o := range k.parts.outcomes {
+		each[i] = o.Decision(parts[i].bound.Capacity)
 	}
 	r.array(1 + len(each))
 	r.write(k.form, algorithm.Together(each))
-	for _, d := range each {
-		r.write(k.form, d)
+	for i, d := range each {
+		reserved, o := parts[i].ID != 0, k.parts.outcomes[i]
+		r.array(6 + one(reserved) + one(k.stamped))
+		r.decision(d, k.form.unit())
+		if reserved {
+			r.integer(max(0, o.Granted))
+		}
+		if k.stamped {
+			r.instant(o.At, k.form.unit())
+		}
 	}
 }
 
-// takeAll is WEIR.TAKEALL key limit [COST n] [NAME name] [AND key limit …] [AT time] [NS].
+// instant is a time, or null if the store does not tell it.
+func (r *replies) instant(ns int64, unit time.Duration) {
+	if ns == store.OwnClock {
+		r.null()
+	} else {
+		r.integer(instant(ns, unit))
+	}
+}
+
+// takeAll is WEIR.TAKEALL key limit [COST n] [NAME name] [ID id LIFE time] [AND key limit …] [AT time] [NS] [TIME].
 func (c *conn) takeAll() {
-	t := &together{take: c.server.taker()}
+	t := &together{}
 	r := request{at: store.OwnClock}
 	for args := c.args[1:]; args != nil; {
 		var ok bool
@@ -98,14 +74,15 @@ func (c *conn) takeAll() {
 			return
 		}
 	}
-	if !c.timeOf(&r) {
+	if !c.timeOf(&r) || !c.lifetimes(t, r.form()) {
 		return
 	}
-	c.do(call{bound: t.parts[0].bound, at: r.at, form: r.form(), counts: true, parts: t})
+	c.do(call{bound: t.parts[0].bound, at: r.at, form: r.form(), counts: true, stamped: r.given&timeOption != 0, parts: t})
 }
 
 // part reads a key, a limit and the options up to AND, and returns what is left after that: nil if there was none.
 func (c *conn) part(t *together, r *request, args [][]byte) (rest [][]byte, ok bool) {
+	const ofPart = costOption | nameOption | idOption | lifeOption
 	if len(args) < 2 {
 		c.fail("ERR syntax error: AND needs a key and a limit")
 		return nil, false
@@ -114,9 +91,12 @@ func (c *conn) part(t *together, r *request, args [][]byte) (rest [][]byte, ok b
 	if !ok {
 		return nil, false
 	}
-	r.cost, r.name, r.given = 1, nil, r.given&^(costOption|nameOption)
-	left, ok := c.options(r, args[2:], costOption|nameOption|atOption|nsOption|andOption)
+	r.cost, r.name, r.id, r.given = 1, nil, 0, r.given&^ofPart
+	left, ok := c.options(r, args[2:], ofPart|atOption|nsOption|timeOption|andOption)
 	if !ok {
+		return nil, false
+	}
+	if r.given&(idOption|lifeOption) != 0 && !c.complete(r, idOption|lifeOption) {
 		return nil, false
 	}
 	bound, err := c.server.options.Limiters.Bind(r.name, args[1], false)
@@ -124,9 +104,28 @@ func (c *conn) part(t *together, r *request, args [][]byte) (rest [][]byte, ok b
 		c.failWith(err)
 		return nil, false
 	}
-	t.parts = append(t.parts, part{
-		bound: bound, name: string(r.name),
-		Part: store.Part{Binding: bound.Binding, Limit: bound.Limit, Key: key, Cost: r.cost},
-	})
+	p := part{bound: bound, life: r.lifeText, Part: store.Part{
+		Store: c.server.options.Limiters.Store(), Binding: bound.Binding, Limit: bound.Limit, Name: string(r.name), Key: key, Cost: r.cost, ID: r.id,
+	}}
+	for _, other := range t.parts {
+		if other.Key == key && other.Name == p.Name && p.Name != "" && other.Limit != p.Limit {
+			c.fail("ERR limit of NAME " + excerpt(r.name) + " is " + other.Limit.String() + " and " + p.Limit.String() + " for one key; accepted: one limit for each name")
+			return nil, false
+		}
+	}
+	r.given &^= lifeOption // which is read when the unit is known
+	t.parts = append(t.parts, p)
 	return left, true
+}
+
+// lifetimes reads the lives of reservations.
+func (c *conn) lifetimes(t *together, f form) (ok bool) {
+	for i := range t.parts {
+		if p := &t.parts[i]; p.ID != 0 {
+			if p.Life, ok = c.lifetime(p.life, f.unit()); !ok {
+				return false
+			}
+		}
+	}
+	return true
 }

@@ -273,7 +273,7 @@ func TestTransactionOverAWaitingStore(t *testing.T) {
 			}
 		}
 		want := "[[1 9 8 0 400000000 0] PONG [1 9 8 0 400000000 0] [1 9 7 0 799990000 0] ERR limit has"
-		if got := c.reply(); !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "burst=20]") {
+		if got := c.reply(); !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "lease=duration]") {
 			t.Errorf("got %s", got)
 		}
 	})
@@ -342,6 +342,73 @@ func TestOptionsOfWeirCommands(t *testing.T) {
 	}...)
 }
 
+// A key under a name has one state, whatever the limit.
+func TestLimitsOfANameOnTheWire(t *testing.T) {
+	clock := newStoppedClock()
+	_, address := start(t, resp.Options{Limiters: limiters.New(clock), TrustClientTime: true})
+	c := dial(t, address)
+	c.expect([][2]string{
+		{`WEIR.TAKE k "fixed-window 10/1h" COST 7 NAME n`, "[1 10 3 0 3600000000 0]"},
+		{`WEIR.PEEK k "fixed-window 20/1h" NAME n`, "[1 20 13 0 3600000000 0]"},
+		{`WEIR.TAKE k "fixed-window 5/1h" NAME n`, "[0 5 0 3600000000 3600000000 0]"},
+		{`WEIR.TAKEUPTO k "fixed-window 20/1h" COST 100 NAME n`, "[1 20 0 0 3600000000 0 13]"},
+		{`WEIR.TAKE k "fixed-window 10/1h" NAME other`, "[1 10 9 0 3600000000 0]"},
+		{`WEIR.TAKE k "fixed-window 10/1h"`, "[1 10 9 0 3600000000 0]"},
+		{`WEIR.TAKE k "fixed-window 11/1h"`, "[1 11 10 0 3600000000 0]"},
+		{`WEIR.TAKEALL k "fixed-window 20/1h" NAME n AND k "fixed-window 9/1h"`, "[[0 20 0 3600000000 3600000000 0] [0 20 0 3600000000 3600000000 0] [1 9 9 0 0 0]]"},
+		{`WEIR.TAKEALL k 2/1h NAME n AND k 3/1h NAME n`, `ERR limit of NAME "n" is 2/1h and 3/1h for one key; accepted: one limit for each name`},
+		{`WEIR.TAKE l "5/day tz=Europe/Berlin" AT 1700000000000000`, "[1 5 4 0 2800000000 0]"},
+		{`WEIR.TAKE l "5/day tz=Berlin"`, `ERR limit has tz "Berlin"; accepted: the IANA's name of a time zone, such as Europe/Berlin or UTC`},
+	}...)
+}
+
+func TestLeasesOnTheWire(t *testing.T) {
+	_, address := start(t, resp.Options{TrustClientTime: true})
+	dial(t, address).expect([][2]string{
+		{`WEIR.TAKE k "concurrent 2 lease=10s" TIME AT 1700000000000000`, "[1 2 1 0 10000000 0 1700000000000000]"},
+		{`WEIR.RENEW k "concurrent 2 lease=10s" END 1700000010000000 AT 1700000005000000`, "[1 2 1 0 10000000 0 1]"},
+		{`WEIR.RENEW k "concurrent 2 lease=10s" END 1700000015000000 TIME NS AT 1700000005000000000`, "[1 2 0 0 10000000000 0 1 1700000005000000000]"},
+		{`WEIR.RENEW k "concurrent 2 lease=10s" END 1700000011000000 AT 1700000006000000`, "[0 2 0 9000000 9000000 0 0]"},
+		{`WEIR.CANCEL k "concurrent 2 lease=10s" END 1700000015000000 AT 1700000006000000`, "[1 2 1 0 9000000 0 1]"},
+		{`WEIR.RENEW k "concurrent 2 lease=10s"`, "ERR END is missing; accepted: END time, the time of the take and its reset_after"},
+		{`WEIR.TAKEALL k "concurrent 2 lease=10s" AND l 2/1s AT 1700000007000000 TIME`,
+			"[[1 2 0 0 10000000 0] [1 2 0 0 10000000 0 1700000007000000] [1 2 1 0 500000 0 1700000007000000]]"},
+	}...)
+}
+
+func TestReservationsOnTheWire(t *testing.T) {
+	_, address := start(t, resp.Options{TrustClientTime: true})
+	const missing = "ERR NAME is missing; accepted: NAME name, of the limiter under which reservations are kept"
+	dial(t, address).expect([][2]string{
+		{`WEIR.RESERVE k "fixed-window 10/1h" ID 7 LIFE 60000000 COST 6 NAME n AT 1700002800000000`, "[1 10 4 0 3600000000 0 6]"},
+		{`WEIR.RESERVE k "fixed-window 10/1h" ID 7 LIFE 60000000 COST 1 NAME n AT 1700002800000000`, "[1 10 4 0 3600000000 0 6]"},
+		{`WEIR.RESERVE k "fixed-window 10/1h" ID 8 LIFE 60000000 COST 5 NAME n AT 1700002800000000`, "[0 10 4 3600000000 3600000000 0 0]"},
+		{`WEIR.COMMIT k "fixed-window 10/1h" ID 7 COST 2 NAME n AT 1700002800000000`, "[1 10 8 0 3600000000 0 2]"},
+		{`WEIR.COMMIT k "fixed-window 10/1h" ID 7 COST 2 NAME n AT 1700002800000000`, "[0 10 8 -1 3600000000 0 0]"},
+		{`WEIR.RESERVE k "fixed-window 10/1h" NS ID -9223372036854775808 LIFE 1000 NAME n AT 1700002800000000000 TIME`, "[1 10 7 0 3600000000000 0 1 1700002800000000000]"},
+		{`WEIR.PEEK k "fixed-window 10/1h" NAME n AT 1700002800000001`, "[1 10 8 0 3599999999 0]"},
+		{`WEIR.TAKEALL k "fixed-window 10/1h" ID 9 LIFE 60000000 COST 3 NAME n AND l 2/1s TIME AT 1700002801000000`,
+			"[[1 2 1 0 3599000000 0] [1 10 5 0 3599000000 0 3 1700002801000000] [1 2 1 0 500000 0 1700002801000000]]"},
+		{`WEIR.COMMIT k "fixed-window 10/1h" ID 9 COST 0 NAME n AT 1700002801000000`, "[1 10 8 0 3599000000 0 0]"},
+		{`WEIR.RESERVE k 2/1s ID 1 LIFE 1000000`, missing},
+		{`WEIR.RESERVE k 2/1s ID 1 LIFE 1000000 NAME ""`, missing},
+		{`WEIR.COMMIT k 2/1s ID 1`, missing},
+		{`WEIR.TAKEALL k 2/1s ID 1 LIFE 1000000`, missing},
+		{`WEIR.RESERVE k 2/1s LIFE 1 NAME n`, "ERR ID is missing; accepted: ID id, a number that the client chooses at random"},
+		{`WEIR.RESERVE k 2/1s ID 1 NAME n`, "ERR LIFE is missing; accepted: LIFE time, for how long the reservation can be settled"},
+		{`WEIR.TAKEALL k 2/1s ID 1 NAME n`, "ERR LIFE is missing; accepted: LIFE time, for how long the reservation can be settled"},
+		{`WEIR.TAKEALL k 2/1s LIFE 1 NAME n`, "ERR ID is missing; accepted: ID id, a number that the client chooses at random"},
+		{`WEIR.RESERVE k 2/1s ID 0 LIFE 1 NAME n`, `ERR ID is "0"; accepted: a whole number of 64 bits, other than 0`},
+		{`WEIR.COMMIT k 2/1s ID x NAME n`, `ERR ID is "x"; accepted: a whole number of 64 bits, other than 0`},
+		{`WEIR.RESERVE k 2/1s ID 1 LIFE 0 NAME n`, `ERR LIFE is "0"; accepted: a whole number from 1 to 315360000000000`},
+		{`WEIR.RESERVE k 2/1s ID 1 LIFE 999 NS NAME n`, `ERR LIFE is "999"; accepted: a whole number from 1000 to 315360000000000000`},
+		{`WEIR.TAKEALL k 2/1s ID 1 LIFE 999 NAME n AND k 3/1s NS`, `ERR LIFE is "999"; accepted: a whole number from 1000 to 315360000000000000`},
+		{`WEIR.COMMIT k 2/1s ID 1 LIFE 1 NAME n`, `ERR syntax error at "LIFE"; accepted: COST n, AT time, NAME name, NS, TIME, ID id, each once`},
+		{`WEIR.RESERVE k 2/1s ID 1 LIFE 1 NAME n DEBT`, `ERR syntax error at "DEBT"; accepted: COST n, AT time, NAME name, NS, TIME, ID id, LIFE time, each once`},
+		{`WEIR.TAKE k 2/1s ID 1`, `ERR syntax error at "ID"; accepted: COST n, AT time, NAME name, NS, TIME, DEBT, each once`},
+	}...)
+}
+
 func TestSeveralLimitsOnTheWire(t *testing.T) {
 	clock := newStoppedClock()
 	_, address := start(t, resp.Options{Limiters: limiters.New(clock), TrustClientTime: true})
@@ -354,9 +421,9 @@ func TestSeveralLimitsOnTheWire(t *testing.T) {
 		{`WEIR.TAKEALL a 2/2s`, "[[1 2 1 0 1000000 0] [1 2 1 0 1000000 0]]"},
 		{`WEIR.TAKEALL a 2/2s AND`, "ERR syntax error: AND needs a key and a limit"},
 		{`WEIR.TAKEALL a 2/2s AND b`, "ERR syntax error: AND needs a key and a limit"},
-		{`WEIR.TAKEALL a 2/2s AND b bad`, `ERR limit has text "bad"; accepted: [algorithm] count/period, such as 100/1m or gcra 10/1s burst=20`},
-		{`WEIR.TAKEALL a 2/2s AT 1 AND b 2/2s AT 1`, `ERR syntax error at "AT"; accepted: COST n, AT time, NAME name, NS, AND key limit ..., each once`},
-		{`WEIR.TAKEALL a 2/2s DEBT`, `ERR syntax error at "DEBT"; accepted: COST n, AT time, NAME name, NS, AND key limit ..., each once`},
+		{`WEIR.TAKEALL a 2/2s AND b bad`, `ERR limit has text "bad"; accepted: [algorithm] count/period, such as 100/1m, gcra 10/1s burst=20 or 500/day, or concurrent count lease=duration`},
+		{`WEIR.TAKEALL a 2/2s AT 1 AND b 2/2s AT 1`, `ERR syntax error at "AT"; accepted: COST n, AT time, NAME name, NS, TIME, ID id, LIFE time, AND key limit ..., each once`},
+		{`WEIR.TAKEALL a 2/2s DEBT`, `ERR syntax error at "DEBT"; accepted: COST n, AT time, NAME name, NS, TIME, ID id, LIFE time, AND key limit ..., each once`},
 		{`WEIR.TAKEALL x 2/2s NS AND y 2/2s COST 3 AT 1700000000000000000`, "[[0 2 2 -1 0 0] [1 2 2 0 0 0] [0 2 2 -1 0 0]]"},
 	}...)
 }

@@ -15,17 +15,24 @@ import (
 
 // A binding is a limit under a name. It implements [store.Binding], [store.Batcher] and [store.Stamper].
 type binding struct {
-	store *Store
-	limit algorithm.Limit
-	text  string
-	name  string
-	debt  bool
+	store    *Store
+	limit    algorithm.Limit
+	text     string
+	name     string
+	accounts bool // and reservations with them
+	debt     bool
 }
 
 // words are the commands of the operations.
 var words = map[algorithm.Kind]string{
 	algorithm.Take: "WEIR.TAKE", algorithm.TakeUpTo: "WEIR.TAKEUPTO", algorithm.Refund: "WEIR.REFUND",
-	algorithm.Reset: "WEIR.RESET", algorithm.Cancel: "WEIR.CANCEL",
+	algorithm.Reset: "WEIR.RESET", algorithm.Cancel: "WEIR.CANCEL", algorithm.Renew: "WEIR.RENEW",
+	algorithm.Reserve: "WEIR.RESERVE", algorithm.Commit: "WEIR.COMMIT",
+}
+
+// tellsUnits reports whether the reply to an operation says how many units it was about.
+func tellsUnits(kind algorithm.Kind) bool {
+	return kind != algorithm.Take && kind != algorithm.Refund && kind != algorithm.Reset
 }
 
 // Do implements [store.Binding].
@@ -43,12 +50,14 @@ func (b *binding) do(ctx context.Context, key string, op algorithm.Op, now int64
 	if err := b.store.check(ctx, now, key); err != nil {
 		return v, 0, err
 	}
+	if op.Kind >= algorithm.Reserve && !b.accounts {
+		return v, 0, store.ErrUnnamed
+	}
 	fields, err := b.store.ask(ctx, words[op.Kind], b.command(key, op, now, stamped))
 	if err != nil {
 		return v, 0, err
 	}
-	granted := op.Kind == algorithm.TakeUpTo || op.Kind == algorithm.Cancel
-	r, err := b.store.read(fields, granted, stamped)
+	r, err := b.store.read(fields, tellsUnits(op.Kind), stamped)
 	if err != nil {
 		return v, 0, err
 	}
@@ -60,14 +69,15 @@ func (b *binding) do(ctx context.Context, key string, op algorithm.Op, now int64
 
 // command is that of an operation. The client may send it later than its caller waits, so that the key is copied.
 func (b *binding) command(key string, op algorithm.Op, now int64, stamped bool) rueidis.Completed {
-	c := make([]string, 0, 14)
+	c := make([]string, 0, 16)
 	c = append(c, words[op.Kind], strings.Clone(key), b.text, "NS")
 	if op.Kind != algorithm.Reset && op.Cost != 1 {
 		c = append(c, "COST", decimal(op.Cost))
 	}
-	if op.Kind == algorithm.Cancel {
+	if op.Kind == algorithm.Cancel || op.Kind == algorithm.Renew {
 		c = append(c, "END", decimal(op.End))
 	}
+	c = reservation(c, op.Kind, op.ID, op.Life)
 	if b.debt {
 		c = append(c, "DEBT")
 	}
@@ -75,6 +85,17 @@ func (b *binding) command(key string, op algorithm.Op, now int64, stamped bool) 
 		c = append(c, "TIME")
 	}
 	return b.store.command(circumstances(c, b.name, now)...)
+}
+
+// reservation adds what makes a reservation, or settles one.
+func reservation(c []string, kind algorithm.Kind, id, life int64) []string {
+	if kind == algorithm.Reserve || kind == algorithm.Commit {
+		c = append(c, "ID", decimal(id))
+	}
+	if kind == algorithm.Reserve {
+		c = append(c, "LIFE", decimal(life))
+	}
+	return c
 }
 
 // circumstances adds a name and a time.

@@ -99,7 +99,7 @@ func bind(t testing.TB, s store.Store, spec store.Spec) store.Binding {
 
 func limit(text string) store.Spec { return store.Spec{Limit: algorithm.MustParseLimit(text)} }
 
-// apart keeps each name in a memory of its own. The suite has a clock for each of its names; the keys of one memory should have one.
+// apart keeps each name in a memory of its own, and without a name each key. The suite has a clock for each of those; the keys of one memory should have one.
 type apart struct {
 	mu     sync.Mutex
 	byName map[string]*memory.Store
@@ -107,13 +107,37 @@ type apart struct {
 
 func newApart() *apart { return &apart{byName: map[string]*memory.Store{}} }
 
-func (a *apart) Bind(spec store.Spec) (store.Binding, error) {
+func (a *apart) memory(name string) *memory.Store {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	s := a.byName[spec.Name]
+	s := a.byName[name]
 	if s == nil {
 		s = memory.New(memory.Options{})
-		a.byName[spec.Name] = s
+		a.byName[name] = s
 	}
-	return s.Bind(spec)
+	return s
 }
+
+func (a *apart) Bind(spec store.Spec) (store.Binding, error) {
+	b, err := a.memory(spec.Name).Bind(spec)
+	if err != nil || spec.Name != "" {
+		return b, err
+	}
+	return apartBinding{b, a, spec}, nil
+}
+
+type apartBinding struct {
+	store.Binding // for its clock
+	apart         *apart
+	spec          store.Spec
+}
+
+func (b apartBinding) Do(ctx context.Context, key string, op algorithm.Op, now int64) (algorithm.Verdict, error) {
+	binding, err := b.apart.memory("\x00" + key).Bind(b.spec)
+	if err != nil {
+		return algorithm.Verdict{}, err
+	}
+	return binding.Do(ctx, key, op, now)
+}
+
+func (b apartBinding) Now() int64 { return b.Binding.(store.Clock).Now() }

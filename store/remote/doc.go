@@ -5,7 +5,7 @@
 // Commands that are under way at one time share connections and writes.
 //
 // A limit's name is the NAME of the command, so that clients of other kinds can work on the same state. With a prefix it is that,
-// a zero byte, and the name.
+// a zero byte, and the name; of a limit without a name, the prefix, a byte of one, and the limit's text.
 //
 // Names and keys are as long as the server takes them, 64 KB. It refuses a longer key with an error, and Bind a longer name.
 package remote

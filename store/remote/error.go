@@ -39,6 +39,8 @@ func knownError(text string) error {
 		if limit := limitError(text); limit != nil {
 			return limit
 		}
+	case strings.HasPrefix(text, "NAME is missing"):
+		return store.ErrUnnamed
 	case strings.HasPrefix(text, "AT is out of range"):
 		return store.ErrTime
 	case strings.HasPrefix(text, "AT is refused"):

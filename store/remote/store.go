@@ -19,7 +19,7 @@ const DefaultTimeout = time.Second
 // Options for Open. What they leave open the URL may say. The zero value is good for most programs.
 type Options struct {
 	// Prefix separates programs that share a server; with "" a limiter of a name shares its states with all that use
-	// the server under that name.
+	// the server under that name, and one without a name with all that use the same limit without one.
 	Prefix string
 	// TrustClientTime lets callers tell the time of an operation. The server must trust it too: else Open fails.
 	TrustClientTime bool
@@ -133,8 +133,12 @@ func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &binding{store: s, limit: p.Limit(), text: p.Limit().String(), name: spec.Name, debt: spec.TimeDebt}
-	if s.options.Prefix != "" {
+	b := &binding{store: s, limit: p.Limit(), text: p.Limit().String(), name: spec.Name, accounts: spec.Accounts(), debt: spec.TimeDebt}
+	switch {
+	case s.options.Prefix == "":
+	case spec.Name == "" && !spec.TimeDebt: // which would be one name for all limits
+		b.name = s.options.Prefix + "\x01" + b.text
+	default:
 		b.name = s.options.Prefix + "\x00" + spec.Name
 	}
 	if len(b.name) > s.server.maxKey {

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/redis/rueidis"
+
+	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -32,6 +35,9 @@ func (s *Store) TakeAll(ctx context.Context, parts []store.Part, now int64, outc
 			return outcomes, err
 		}
 		size += len(p.Key) + len(b.name)
+		if p.ID != 0 && !b.accounts {
+			return outcomes, store.ErrUnnamed
+		}
 		alone = alone || b.debt
 	}
 	if alone || size > mostBytes {
@@ -42,6 +48,35 @@ func (s *Store) TakeAll(ctx context.Context, parts []store.Part, now int64, outc
 
 func (s *Store) takeTogether(ctx context.Context, parts []store.Part, now int64, outcomes []store.Outcome) ([]store.Outcome, error) {
 	const verb = "WEIR.TAKEALL"
+	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+	defer cancel()
+	replies, err := s.client.Do(ctx, s.togetherCommand(verb, parts, now)).ToArray()
+	if err == nil && len(replies) != 1+len(parts) {
+		err = fmt.Errorf("%d decisions; accepted: %d", len(replies), 1+len(parts))
+	}
+	if err != nil {
+		return outcomes, s.fail(verb, err)
+	}
+	all, err := replies[0].AsIntSlice()
+	if err != nil {
+		return outcomes, s.fail(verb, err)
+	}
+	request, err := s.read(all, false, false)
+	if err != nil {
+		return outcomes, err
+	}
+	first := len(outcomes)
+	for i, p := range parts {
+		o, err := s.outcome(p, replies[1+i], request.allowed)
+		if err != nil {
+			return outcomes[:first], s.fail(verb, err)
+		}
+		outcomes = append(outcomes, o)
+	}
+	return outcomes, nil
+}
+
+func (s *Store) togetherCommand(verb string, parts []store.Part, now int64) rueidis.Completed {
 	c := []string{verb}
 	for i, p := range parts {
 		b := p.Binding.(*binding) // TakeAll has looked
@@ -49,36 +84,36 @@ func (s *Store) takeTogether(ctx context.Context, parts []store.Part, now int64,
 			c = append(c, "AND")
 		}
 		c = circumstances(append(c, strings.Clone(p.Key), b.text, "COST", decimal(p.Cost)), b.name, store.OwnClock)
+		if p.ID != 0 {
+			c = reservation(c, algorithm.Reserve, p.ID, p.Life)
+		}
 	}
-	c = circumstances(append(c, "NS"), "", now)
-	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
-	defer cancel()
-	replies, err := s.client.Do(ctx, s.command(c...)).ToArray()
-	if err == nil && len(replies) != 1+len(parts) {
-		err = fmt.Errorf("%d decisions; accepted: %d", len(replies), 1+len(parts))
-	}
+	return s.command(circumstances(append(c, "NS", "TIME"), "", now)...)
+}
+
+// outcome reads what became of a part of a request that passed or did not.
+func (s *Store) outcome(p store.Part, message rueidis.RedisMessage, passed bool) (o store.Outcome, err error) {
+	values, err := message.ToArray()
 	if err != nil {
-		return outcomes, s.fail(verb, err)
+		return o, err
 	}
-	first := len(outcomes)
-	allowed := false
-	for i, message := range replies {
-		fields, err := message.AsIntSlice()
-		if err != nil {
-			return outcomes[:first], s.fail(verb, err)
+	fields := make([]int64, len(values))
+	for i, value := range values {
+		if i == len(values)-1 && value.IsNil() { // the server's store does not tell the time
+			fields[i] = store.OwnClock
+		} else if fields[i], err = value.AsInt64(); err != nil {
+			return o, err
 		}
-		r, err := s.read(fields, false, false)
-		if err != nil {
-			return outcomes[:first], err
-		}
-		if i == 0 {
-			allowed = r.allowed
-			continue
-		}
-		if allowed {
-			r.granted = parts[i-1].Cost
-		}
-		outcomes = append(outcomes, store.Outcome{Verdict: r.verdict(), At: store.OwnClock})
 	}
-	return outcomes, nil
+	r, err := s.read(fields, p.ID != 0, true)
+	if err != nil {
+		return o, err
+	}
+	switch {
+	case !passed:
+		r.granted = 0
+	case p.ID == 0:
+		r.granted = p.Cost
+	}
+	return store.Outcome{Verdict: r.verdict(), At: r.at}, nil
 }
