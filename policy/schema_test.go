@@ -83,7 +83,7 @@ func TestSchemaNamesWhatTheParserKnows(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, known := range map[string]map[string]json.RawMessage{
-		"xyzzyx: 1": schema.Properties,
+		"xyzzyx: 1":                             schema.Properties,
 		"policies: []\nclients: {xyzzyx: 1}":    clients.Properties,
 		"policies: [{xyzzyx: 1}]":               schema.Defs["policy"].Properties,
 		one("match: {xyzzyx: 1}"):               schema.Defs["match"].Properties,
