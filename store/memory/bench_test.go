@@ -24,10 +24,10 @@ func benchedNames() []string {
 func BenchmarkTake(b *testing.B) {
 	keys := benchedNames()
 	for _, spec := range []store.Spec{
-		{Limit: algorithm.MustParseLimit("1000000000/1h")},
-		{Limit: algorithm.MustParseLimit("1000000000/1h"), Name: "api"},
-		{Limit: algorithm.MustParseLimit("sliding-window 1000000000/1h")},
-		{Limit: algorithm.MustParseLimit("sliding-window 1000000000/1h"), Name: "api"},
+		{Limit: algorithm.MustParseLimit("1000000/8760h")},
+		{Limit: algorithm.MustParseLimit("1000000/8760h"), Name: "api"},
+		{Limit: algorithm.MustParseLimit("sliding-window 1000000/8760h")},
+		{Limit: algorithm.MustParseLimit("sliding-window 1000000/8760h"), Name: "api"},
 		{Limit: algorithm.MustParseLimit("1000000/month"), Name: "quota"},
 	} {
 		b.Run(fmt.Sprintf("%q %v", spec.Name, spec.Limit), func(b *testing.B) {
@@ -55,7 +55,7 @@ func BenchmarkTakeAll(b *testing.B) {
 	keys := benchedNames()
 	s := memory.New(memory.Options{})
 	var parts []store.Part
-	for _, text := range []string{"1000000000/1h", "10000000/1m"} {
+	for _, text := range []string{"1000000/8760h", "fixed-window 1000000/24h"} {
 		l := algorithm.MustParseLimit(text)
 		binding, err := s.Bind(store.Spec{Limit: l, Name: text})
 		if err != nil {

@@ -229,7 +229,7 @@ func TestTogetherWhileKeysComeAndGo(t *testing.T) {
 	}
 }
 
-// TestTogetherOfMany: the new keys among many make none of the others be forgotten, though all of these are fresh again.
+// TestTogetherOfMany: the new keys among many, which come first, make none of the others be forgotten, though all of these are fresh again.
 func TestTogetherOfMany(t *testing.T) {
 	const known, many = 40_000, 2000
 	s := memory.New(memory.Options{})
@@ -239,7 +239,7 @@ func TestTogetherOfMany(t *testing.T) {
 	}
 	var parts []store.Part
 	for i := range many {
-		parts = append(parts, n.part(s, "name", fmt.Sprint("new", i), 1), n.part(s, "name", fmt.Sprint(i*known/many), 1))
+		parts = append(parts, n.part(s, "name", fmt.Sprint("!", i), 1), n.part(s, "name", fmt.Sprint(i*known/many), 1))
 	}
 	if !passed(takeAll(t, parts, 2*second)) {
 		t.Fatal("denied, though all are fresh")
