@@ -11,6 +11,8 @@ import (
 // Policies decide on requests by the rules that they have. A *policy.Set is one. It may be used by many goroutines at once.
 type Policies interface {
 	Check(ctx context.Context, r *policy.Request) (policy.Decision, error)
+	// Keys are what a request is counted as: of two that have one in common, the second finds what the first has left.
+	Keys(r *policy.Request) []string
 	Explain(ctx context.Context, r *policy.Request) (*policy.Explanation, error)
 	Release(ctx context.Context, token string) error
 	Commit(ctx context.Context, token string, cost int64) error

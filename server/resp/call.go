@@ -22,6 +22,7 @@ type call struct {
 	counts  bool // the verdict is counted
 	quiet   bool // there is no reply
 	parts   *together
+	check   *checking
 
 	verdict algorithm.Verdict
 	took    int64 // the time at which a stamped one took effect, as at
@@ -41,6 +42,8 @@ func (c *conn) do(k call) {
 
 func (k *call) decide(ctx context.Context) {
 	switch {
+	case k.check != nil:
+		k.verdict, k.err = k.check.decide(ctx)
 	case k.parts != nil:
 		k.parts.decide(ctx, k)
 	case k.stamped:
@@ -61,6 +64,9 @@ func (c *conn) answer(k *call) {
 		}
 		return
 	}
+	if k.check != nil && k.check.decision.Failed != nil { // the policies said what happens then
+		c.server.logFailure(k.check.decision.Failed)
+	}
 	if k.counts {
 		c.count(k.verdict.Granted >= 0 && (k.form != tokensForm || k.verdict.Granted == k.op.Cost))
 	}
@@ -71,6 +77,9 @@ func (c *conn) answer(k *call) {
 
 func (r *replies) call(k *call) {
 	switch {
+	case k.check != nil:
+		r.checked(k.check)
+		return
 	case k.parts != nil:
 		r.together(k)
 		return

@@ -3,7 +3,7 @@ package resp
 import "strings"
 
 // maxName bounds the names of commands.
-const maxName = 16
+const maxName = 24
 
 // A command is what a name in upper case stands for.
 type command struct {
@@ -22,7 +22,7 @@ type command struct {
 // commands returns the commands by name.
 func commands() map[string]*command {
 	table := map[string]*command{}
-	for _, list := range [][]*command{weirCommands(), dropInCommands(), connectionCommands(), transactionCommands(), serverCommands()} {
+	for _, list := range [][]*command{weirCommands(), checkCommands(), dropInCommands(), connectionCommands(), transactionCommands(), serverCommands()} {
 		for _, c := range list {
 			table[strings.ToUpper(c.name)] = c
 			if c.group == "weir" {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -16,7 +17,12 @@ func (c *conn) failWith(err error) { c.fail("ERR " + c.failure(err)) }
 // failure returns what a client is told of an error.
 func (c *conn) failure(err error) string {
 	var limit *weir.LimitError
+	var request *policy.RequestError
 	switch {
+	case errors.As(err, &request):
+		return strings.TrimPrefix(request.Error(), "weir: ")
+	case errors.Is(err, policy.ErrToken), errors.Is(err, policy.ErrSettled):
+		return strings.TrimPrefix(err.Error(), "weir: ")
 	case errors.As(err, &limit):
 		return strings.TrimPrefix(limit.Error(), "weir: ")
 	case errors.Is(err, weir.ErrTime):

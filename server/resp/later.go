@@ -91,7 +91,7 @@ func arrange(calls []call) (tasks []*task) {
 
 // batch returns the limit under which the call can be decided together with others, or nil.
 func (k *call) batch() *limiters.Bound {
-	if k.op.Kind != algorithm.Take || k.at != store.OwnClock || k.stamped || k.parts != nil || k.bound.Batcher == nil {
+	if k.op.Kind != algorithm.Take || k.at != store.OwnClock || k.stamped || k.parts != nil || k.check != nil || k.bound.Batcher == nil {
 		return nil
 	}
 	return k.bound
@@ -99,7 +99,11 @@ func (k *call) batch() *limiters.Bound {
 
 // keys yields the keys of the call.
 func (k *call) keys(yield func(string) bool) {
-	if k.parts == nil {
+	switch {
+	case k.check != nil:
+		k.check.keys(yield)
+		return
+	case k.parts == nil:
 		yield(k.key)
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/weirlimit/weir/server/checks"
 	"github.com/weirlimit/weir/server/limiters"
 )
 
@@ -11,6 +12,8 @@ import (
 type Options struct {
 	// Limiters are the limiters that commands name.
 	Limiters *limiters.Set
+	// Policies decide on what WEIR.CHECK asks. Nil: that is an error.
+	Policies checks.Policies
 	// TrustClientTime accepts AT, by which a client says what time it is. A client that can set the time can
 	// evade any limit.
 	TrustClientTime bool
