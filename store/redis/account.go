@@ -27,7 +27,6 @@ func (b *binding) account(value string) (a algorithm.Account, err error) {
 		first, rest, _ = strings.Cut(first, "\n")
 	}
 	a = algorithm.Account{Program: b.program}
-	m := &b.machine
 	if b.accounts {
 		i := strings.LastIndexByte(first, '|')
 		if i < 1 {
@@ -36,12 +35,9 @@ func (b *binding) account(value string) (a algorithm.Account, err error) {
 		if a, err = algorithm.ReadHead(b.program, first[:i], nil); err != nil {
 			return a, err
 		}
-		if a.Program != b.program {
-			other := newMachine(store.Spec{Limit: a.Program.Limit()})
-			m = &other
-		}
 		first = first[i+1:]
 	}
+	m := b.machineOf(a)
 	if list := m.list() && a.Extra == nil; list != (kind == 'l') {
 		return a, fmt.Errorf("it is of another type than a state of %s", m.limit)
 	} else if list {
@@ -49,13 +45,22 @@ func (b *binding) account(value string) (a algorithm.Account, err error) {
 	} else {
 		a.State, err = m.state(first)
 	}
-	if err == nil && a.Extra == nil && len(a.State) == 0 || m.letter == 'c' && kind == 's' && m.text(a.State) != first {
-		err = fmt.Errorf("%.100q is no state of %s", first, m.limit)
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return a, err
+	case a.Extra == nil && len(a.State) == 0, m.letter == 'c' && kind == 's' && m.text(a.State) != first:
+		return a, fmt.Errorf("%.100q is no state of %s", first, m.limit)
 	}
 	return a, a.Check()
+}
+
+// machineOf returns the machine of an account's limit.
+func (b *binding) machineOf(a algorithm.Account) *machine {
+	if a.Program == b.program {
+		return &b.machine
+	}
+	m := newMachine(store.Spec{Limit: a.Program.Limit()})
+	return &m
 }
 
 // value returns an account as the script is told it.
@@ -63,11 +68,7 @@ func (b *binding) value(a algorithm.Account) string {
 	if a.Program == nil || len(a.State) == 0 && a.Extra == nil {
 		return ""
 	}
-	m, head := &b.machine, ""
-	if a.Program != b.program {
-		other := newMachine(store.Spec{Limit: a.Program.Limit()})
-		m = &other
-	}
+	m, head := b.machineOf(a), ""
 	if b.accounts {
 		head = a.Head() + "|"
 	}

@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -226,7 +227,7 @@ func TestManyOnOneAccount(t *testing.T) {
 	if granted.Load() != 300 {
 		t.Errorf("%d of 300 are reserved", granted.Load())
 	}
-	if n := calls(t, c, "evalsha") - before; n > 800 {
+	if n := calls(t, c, "evalsha") - before; n > 200 { // as a rule fewer than ten
 		t.Errorf("%d calls for 400 reservations", n)
 	}
 	ended, cancel := context.WithCancel(t.Context())
@@ -467,12 +468,12 @@ func TestReservationsNeedAName(t *testing.T) {
 	}
 	for _, b := range []store.Binding{bind(t, s, "", "1/1h"), debt} {
 		for _, op := range []algorithm.Op{{Kind: algorithm.Reserve, ID: 1, Cost: 1, Life: 1}, {Kind: algorithm.Commit, ID: 1}} {
-			if _, err := b.Do(t.Context(), t.Name(), op, store.OwnClock); err != store.ErrUnnamed {
+			if _, err := b.Do(t.Context(), t.Name(), op, store.OwnClock); !errors.Is(err, store.ErrUnnamed) {
 				t.Error(err)
 			}
 		}
 		parts := []store.Part{{Store: s, Binding: b, Limit: algorithm.MustParseLimit("1/1h"), Key: t.Name(), Cost: 1, ID: 1, Life: 1000}}
-		if _, err := s.TakeAll(t.Context(), parts, store.OwnClock, nil); err != store.ErrUnnamed {
+		if _, err := s.TakeAll(t.Context(), parts, store.OwnClock, nil); !errors.Is(err, store.ErrUnnamed) {
 			t.Error(err)
 		}
 	}

@@ -52,7 +52,7 @@ func (w *walk) step() {
 	case 3, 4:
 		w.now += period / (w.Int64N(9) + 1)
 	case 5:
-		w.now += 1
+		w.now++
 	case 6, 7, 8:
 	default:
 		w.now += w.Int64N(2 * unit)

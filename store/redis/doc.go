@@ -5,6 +5,9 @@
 // however many ask at once. The script returns the state that it found; the answer is derived from that here, by the same
 // [algorithm.Program] as in memory, and is the same: exact, in whole microseconds.
 //
+// Bindings with a name keep accounts (see [store.Spec]). One that is another limit's, or has reservations, takes two commands: the step is
+// taken here, by [algorithm.Account], and swapped in if nobody came between.
+//
 // docs/redis.md shows what is kept, which limits are refused, the rights that a user needs, and what a failover can forget.
 //
 // # Errors

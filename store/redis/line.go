@@ -72,7 +72,7 @@ func (s *Store) await(ctx context.Context, st step, found *reply) (algorithm.Ver
 	defer cancel()
 	w := &waiter{step: st, done: make(chan struct{})}
 	if s.lines.join(w) {
-		go s.serve(st.name, found)
+		go s.serve(st.name, found) //nolint:gosec,contextcheck // it goes on for others when this context ends
 	}
 	select {
 	case <-w.done:

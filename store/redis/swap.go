@@ -199,7 +199,8 @@ const (
 // pause waits after a swap that was lost, for a random time of about that which it took: somebody else's succeeded, so it is enough to thin
 // them out.
 func (w *swapping) pause(ctx context.Context, lost int, attempt time.Duration) error {
-	timer := time.NewTimer(rand.N(max(attempt, shortestAttempt) << min(lost, mostDoublings)))
+	most := max(attempt, shortestAttempt) << min(lost, mostDoublings)
+	timer := time.NewTimer(rand.N(most)) //nolint:gosec // nobody gains by guessing it
 	defer timer.Stop()
 	select {
 	case <-timer.C:

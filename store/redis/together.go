@@ -12,7 +12,7 @@ import (
 )
 
 // TakeAll implements [store.Joiner]. On a single server, and where all keys are in one slot of a cluster, as all limits of one key
-// are, it is one call of the script. The slots of a cluster are otherwise looked at, then taken from in their order, and what
+// are, it is one step: one call of the script, or two if a part is a Reserve, or on an account that is more than a state of its limit. The slots of a cluster are otherwise looked at, then taken from in their order, and what
 // was taken is given back when one denies all the same: see docs/redis.md.
 func (s *Store) TakeAll(ctx context.Context, parts []store.Part, now int64, outcomes []store.Outcome) ([]store.Outcome, error) {
 	if _, err := s.told(now); err != nil || len(parts) == 0 {
