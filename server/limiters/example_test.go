@@ -41,8 +41,9 @@ func ExampleSet_Bind() {
 	v, at, err := b.DoStamped(ctx, "user:42", algorithm.Op{Cost: 1}, store.OwnClock)
 	fmt.Println(v.Granted, v.Remaining, time.Since(time.Unix(0, at)) < time.Minute, err)
 
-	fmt.Println(set.Tick())
+	_, joins := set.Store().(store.Joiner)
+	fmt.Println(set.Tick(), joins)
 	// Output:
 	// 1 1 true <nil>
-	// 1ns
+	// 1ns true
 }
