@@ -16,7 +16,7 @@ import (
 
 func compiledSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	document, err := jsonschema.UnmarshalJSON(strings.NewReader(policy.Schema()))
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(policy.Schema()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestSchemaNamesWhatTheParserKnows(t *testing.T) {
 			OneOf      []struct{ Properties map[string]json.RawMessage }
 		} `json:"$defs"`
 	}
-	if err := json.Unmarshal([]byte(policy.Schema()), &schema); err != nil {
+	if err := json.Unmarshal(policy.Schema(), &schema); err != nil {
 		t.Fatal(err)
 	}
 	var clients struct{ Properties map[string]json.RawMessage }

@@ -50,11 +50,11 @@ func (s *Set) settle(ctx context.Context, text string, cost func(*holding) int64
 		if h.lease {
 			op = algorithm.Op{Kind: algorithm.Cancel, Cost: h.units, End: h.end}
 		}
-		v, _, err := s.do(ctx, h, op)
+		v, now, err := s.do(ctx, h, op)
 		if err != nil && !h.quiet {
 			errs = append(errs, err)
 		}
-		settled = settled || err == nil && (h.lease && v.Granted > 0 || !h.lease && v.Granted >= 0)
+		settled = settled || err == nil && (h.lease && v.Granted > 0 && now < h.end || !h.lease && v.Granted >= 0)
 	}
 	if len(errs) > 0 {
 		return errors.Join(errs...)
