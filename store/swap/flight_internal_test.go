@@ -100,6 +100,56 @@ func TestFlightsAreProgramsOneAfterAnother(t *testing.T) {
 	})
 }
 
+// TestFlightsOfAccounts carries random calls of a name, whose limits differ, and applies them to an account in turn.
+func TestFlightsOfAccounts(t *testing.T) {
+	all := append([]string{"10/day", "concurrent 3 lease=10s"}, texts...)
+	rapid.Check(t, func(t *rapid.T) {
+		engine := &table{cells: map[string]Record{}}
+		s := New(engine, Options{TrustClientTime: true})
+		var model algorithm.Account
+		now := int64(1_700_000_000_000_000)
+		for range rapid.IntRange(1, 20).Draw(t, "flights") {
+			var calls []*call
+			var want []algorithm.Verdict
+			for range rapid.IntRange(1, 6).Draw(t, "calls") {
+				program, err := store.CompileMicroseconds(store.Spec{Name: "name", Limit: algorithm.MustParseLimit(rapid.SampledFrom(all).Draw(t, "limit"))})
+				if err != nil {
+					t.Fatal(err)
+				}
+				now += rapid.SampledFrom([]int64{0, 1, 100, 1e3, 1e5, 3e5, 1e6, 7e6, 3600e6}).Draw(t, "gap")
+				op := drawAccountOp(t, now)
+				c := &call{program: program, accounts: true, op: op, now: now, ended: t.Context().Err, done: make(chan struct{})}
+				if _, err := s.queue.join("k", c); err != nil {
+					t.Fatal(err)
+				}
+				calls = append(calls, c)
+				var r algorithm.Result
+				model, r = model.Apply(program, op, now)
+				want = append(want, r.Verdict())
+			}
+			engine.lose = rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "lost swaps")
+			s.serve("k")
+			for i, c := range calls {
+				if <-c.done; c.err != nil || c.verdict != want[i] || c.at != c.now {
+					t.Fatalf("%s: %+v at %d: got %+v at %d, %v, want %+v", c.program.Limit(), c.op, c.now, c.verdict, c.at, c.err, want[i])
+				}
+			}
+			if kept := engine.cells["k"]; kept.Head != model.Head() || !slices.Equal(kept.State, model.State) {
+				t.Fatalf("%v is kept, want %s %v", kept, model.Head(), model.State)
+			}
+		}
+	})
+}
+
+func drawAccountOp(t *rapid.T, now int64) algorithm.Op {
+	op := drawOp(t)
+	op.Kind = rapid.SampledFrom([]algorithm.Kind{op.Kind, op.Kind, algorithm.Renew, algorithm.Reserve, algorithm.Commit}).Draw(t, "kind of accounts")
+	op.End = now + rapid.SampledFrom([]int64{0, 1e5, 1e6, 1e7}).Draw(t, "end")
+	op.ID = rapid.Int64Range(1, 4).Draw(t, "id")
+	op.Life = rapid.SampledFrom([]int64{1, 1e6, 60e6, 7200e6}).Draw(t, "life")
+	return op
+}
+
 func TestFlightsAreBounded(t *testing.T) {
 	s := New(&table{cells: map[string]Record{}}, Options{})
 	program, err := store.CompileMicroseconds(store.Spec{Limit: algorithm.MustParseLimit("10/1s")})

@@ -204,7 +204,7 @@ func (c *clerk) Decide(_ context.Context, name, head string, p *algorithm.Progra
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.cells[name].Head != head {
+	if r := c.cells[name]; !r.Empty() && r.Head != head {
 		return v, 0, false, nil
 	}
 	state, r := p.Apply(c.cells[name].State, op, now)
