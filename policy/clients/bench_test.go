@@ -46,9 +46,9 @@ func everybody(yield func(clients.Client, error) bool) {
 //
 //	go test -run - -bench Million -benchtime 1x ./policy/clients
 func BenchmarkMillion(b *testing.B) {
-	for kind, make := range kinds {
+	for kind, create := range kinds {
 		b.Run(kind, func(b *testing.B) {
-			url := make(b)
+			url := create(b)
 			if _, err := clients.Migrate(b.Context(), url); err != nil {
 				b.Fatal(err)
 			}

@@ -32,7 +32,7 @@ type Client struct {
 }
 
 // Validate reports the first field that makes no sense.
-func (c *Client) Validate() error {
+func (c Client) Validate() error {
 	switch {
 	case c.Name == "" || len(c.Name) > maxClient || !isText(c.Name):
 		return fmt.Errorf("clients: client is %s; accepted: 1 to %d bytes of UTF-8 without NUL", quoteShort(c.Name), maxClient)
@@ -45,31 +45,39 @@ func (c *Client) Validate() error {
 	case len(c.Note) > maxNote || !isText(c.Note):
 		return fmt.Errorf("clients: note of client %s is %s; accepted: at most %d bytes of UTF-8 without NUL", quoteShort(c.Name), quoteShort(c.Note), maxNote)
 	}
-	if err := errors.Join(checkTime("from", c.Name, c.From), checkTime("until", c.Name, c.Until)); err != nil {
-		return err
+	return errors.Join(c.validateTimes(), c.validateLimits())
+}
+
+func (c Client) validateTimes() error {
+	for field, t := range map[string]time.Time{"from": c.From, "until": c.Until} {
+		if year := t.UTC().Year(); !t.IsZero() && (year < 1 || year > 9999) {
+			return fmt.Errorf("clients: %s of client %s is in the year %d; accepted: 1 to 9999", field, quoteShort(c.Name), year)
+		}
 	}
 	if !c.From.IsZero() && !c.Until.IsZero() && !c.From.Before(c.Until) {
 		return fmt.Errorf("clients: client %s is valid until %s; accepted: a time after %s, from which it is valid",
 			quoteShort(c.Name), c.Until.UTC().Format(time.RFC3339), c.From.UTC().Format(time.RFC3339))
 	}
+	return nil
+}
+
+// validateLimits finds out whether the limits are the same when they are read again.
+func (c Client) validateLimits() error {
 	if c.Plan != "" {
 		return nil
 	}
-	again, err := ParseLimits(FormatLimits(c.Limits))
-	if err == nil && len(again) != len(c.Limits) {
-		err = fmt.Errorf("clients: limits are %q; accepted: one or more for each policy", c.Limits)
+	for name, limits := range c.Limits {
+		if len(limits) == 0 {
+			return fmt.Errorf("clients: limits of client %s for policy %q are none; accepted: one or more", quoteShort(c.Name), name)
+		}
 	}
-	return err
-}
-
-func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
-
-func checkTime(field, client string, t time.Time) error {
-	if year := t.UTC().Year(); !t.IsZero() && (year < 1 || year > 9999) {
-		return fmt.Errorf("clients: %s of client %s is in the year %d; accepted: 1 to 9999", field, quoteShort(client), year)
+	if _, err := ParseLimits(FormatLimits(c.Limits)); err != nil {
+		return fmt.Errorf("client %s: %w", quoteShort(c.Name), err)
 	}
 	return nil
 }
+
+func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
 // A line is a client as JSON.
 type line struct {

@@ -99,7 +99,7 @@ func (l *location) touch(create bool) error {
 	if create {
 		mode |= os.O_CREATE
 	}
-	f, err := os.OpenFile(l.file, mode, 0o666)
+	f, err := os.OpenFile(l.file, mode, 0o600)
 	if err != nil {
 		return err
 	}

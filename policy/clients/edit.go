@@ -43,35 +43,43 @@ func (d *Database) Put(ctx context.Context, clients iter.Seq2[Client, error]) (n
 
 // writer returns what writes one client after the other. It is called with nil after the last.
 func (d *Database) writer(ctx context.Context, tx *sql.Tx) func(*Client) error {
-	if d.at.postgres == nil {
-		put, err := tx.PrepareContext(ctx, d.q.put) // until the end of the transaction
-		return func(c *Client) error {
-			if err != nil || c == nil {
-				return err
-			}
-			return d.said(put.ExecContext(ctx, c.Name, null(c.Plan), null(FormatLimits(c.Limits)), c.Note, micros(c.From), micros(c.Until)))
-		}
+	if d.at.postgres != nil {
+		return d.chunkWriter(ctx, tx)
 	}
+	put, err := tx.PrepareContext(ctx, d.q.put)
+	return func(c *Client) error {
+		if err != nil {
+			return d.at.explain(err)
+		}
+		if c == nil {
+			return put.Close()
+		}
+		return d.said(put.ExecContext(ctx, c.Name, null(c.Plan), null(FormatLimits(c.Limits)), c.Note, micros(c.From), micros(c.Until)))
+	}
+}
+
+// chunkWriter is a writer that writes many with one statement.
+func (d *Database) chunkWriter(ctx context.Context, tx *sql.Tx) func(*Client) error {
 	var names, notes []string
 	var plans, limits []*string
 	var from, until []*int64
-	at := map[string]bool{} // a statement may write no client twice
+	has := map[string]bool{} // a statement may write no client twice
 	flush := func() error {
 		if len(names) == 0 {
 			return nil
 		}
 		err := d.said(tx.ExecContext(ctx, d.q.put, names, plans, limits, notes, from, until))
 		names, plans, limits, notes, from, until = names[:0], plans[:0], limits[:0], notes[:0], from[:0], until[:0]
-		clear(at)
+		clear(has)
 		return err
 	}
 	return func(c *Client) error {
-		if c == nil || len(names) == chunk || at[c.Name] {
+		if c == nil || len(names) == chunk || has[c.Name] {
 			if err := flush(); err != nil || c == nil {
 				return err
 			}
 		}
-		at[c.Name] = true
+		has[c.Name] = true
 		names, notes = append(names, c.Name), append(notes, c.Note)
 		plans, limits = append(plans, nullable(null(c.Plan))), append(limits, nullable(null(FormatLimits(c.Limits))))
 		from, until = append(from, nullable(micros(c.From))), append(until, nullable(micros(c.Until)))

@@ -53,6 +53,7 @@ type refused struct {
 	at    mark
 	table *Table // nil if a row is broken
 	again time.Time
+	pause time.Duration // before that
 }
 
 // saved is a table that is to be written to the snapshot.
@@ -168,6 +169,12 @@ const (
 	lastWait  = 5 * time.Second
 )
 
+// Pauses between offering a table that was refused, from and to.
+const (
+	firstAgain = 250 * time.Millisecond
+	lastAgain  = 10 * time.Second
+)
+
 // run follows until ctx ends, through whatever goes wrong.
 func (f *Follower) run(ctx context.Context) {
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
@@ -185,7 +192,7 @@ func (f *Follower) run(ctx context.Context) {
 }
 
 // jitter spreads what many processes would else do at one time.
-func (f *Follower) jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
+func (f *Follower) jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) } //nolint:gosec // not a secret
 
 // session follows on one connection, until something goes wrong with it.
 func (f *Follower) session(ctx context.Context, well func()) (err error) {
@@ -285,7 +292,13 @@ func (f *Follower) offer(t *Table, at mark) {
 	began := time.Now()
 	if err := f.use(t); err != nil {
 		// What refused it may change too: a plan may come. It is asked again, but not all the time.
-		f.refuse(refused{at: at, table: t, again: time.Now().Add(max(f.poll, 20*time.Since(began)))}, err)
+		r := refused{at: at, table: t, pause: firstAgain}
+		if f.refused != nil && f.refused.table == t {
+			r.pause = min(2*f.refused.pause, lastAgain)
+		}
+		r.pause = max(r.pause, 20*time.Since(began))
+		r.again = time.Now().Add(r.pause)
+		f.refuse(r, err)
 		return
 	}
 	f.take(t, at)

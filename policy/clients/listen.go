@@ -2,6 +2,7 @@ package clients
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -10,14 +11,18 @@ import (
 // relisten is how long to wait before listening anew. Meanwhile, and where a server can't notify, polling finds what changes.
 const relisten = 5 * time.Second
 
-// listen calls wake when PostgreSQL tells of a change, until ctx ends.
+// listen calls wake when PostgreSQL tells of a change, until ctx ends. A server that can't, as one in recovery, is spoken of once.
 func (f *Follower) listen(ctx context.Context, wake func()) {
-	for {
+	for told := false; ; told = true {
 		err := f.listenOnce(ctx, wake)
 		if ctx.Err() != nil {
 			return
 		}
-		f.log.Warn("clients: PostgreSQL does not notify; polling goes on", "database", f.at.shown, "poll", f.poll, "error", err)
+		level := slog.LevelWarn
+		if told {
+			level = slog.LevelDebug
+		}
+		f.log.Log(ctx, level, "clients: PostgreSQL does not notify; polling goes on", "database", f.at.shown, "poll", f.poll, "error", err)
 		if !sleep(ctx, f.jitter(relisten)) {
 			return
 		}
@@ -29,7 +34,11 @@ func (f *Follower) listenOnce(ctx context.Context, wake func()) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askWithin)
+		defer cancel()
+		_ = conn.Close(ctx) // nothing was asked that could be lost
+	}()
 	if _, err := conn.Exec(ctx, `LISTEN weir_clients`); err != nil {
 		return err
 	}

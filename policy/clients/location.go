@@ -3,8 +3,10 @@ package clients
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,7 +14,7 @@ import (
 )
 
 // Accepted says which URLs of databases there are.
-const Accepted = "sqlite:file or postgres://user:password@host:5432/database"
+const Accepted = "sqlite:file or postgres://user:password@host:5432/database" //nolint:gosec // no password
 
 // connectWithin bounds the making of a connection to PostgreSQL whose URL has no connect_timeout.
 const connectWithin = 5 * time.Second
@@ -88,6 +90,6 @@ func parsePostgres(text string) (*location, error) {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "weir"
 	}
-	shown := fmt.Sprintf("postgres://%s@%s:%d/%s", config.User, config.Host, config.Port, config.Database)
-	return &location{postgres: config, shown: shown}, nil
+	host = net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))
+	return &location{postgres: config, shown: "postgres://" + config.User + "@" + host + "/" + config.Database}, nil
 }

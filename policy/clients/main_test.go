@@ -55,9 +55,9 @@ func newPostgres(t testing.TB) string {
 // forEach runs a test on each kind of database, migrated.
 func forEach(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()
-	for kind, make := range kinds {
+	for kind, create := range kinds {
 		t.Run(kind, func(t *testing.T) {
-			url := make(t)
+			url := create(t)
 			if _, err := clients.Migrate(t.Context(), url); err != nil {
 				t.Fatal(err)
 			}

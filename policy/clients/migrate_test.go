@@ -15,10 +15,10 @@ import (
 
 // Of eight that migrate at one time, one does it, and all find it done.
 func TestConcurrentMigrations(t *testing.T) {
-	for kind, make := range kinds {
+	for kind, create := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			for range 5 {
-				url := make(t)
+				url := create(t)
 				var steps atomic.Int64
 				var wg sync.WaitGroup
 				for range 8 {
@@ -47,9 +47,9 @@ func TestConcurrentMigrations(t *testing.T) {
 
 // What is printed does what Migrate does.
 func TestScript(t *testing.T) {
-	for kind, make := range kinds {
+	for kind, create := range kinds {
 		t.Run(kind, func(t *testing.T) {
-			url := make(t)
+			url := create(t)
 			script, err := clients.Script(url)
 			if err != nil {
 				t.Fatal(err)

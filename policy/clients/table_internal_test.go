@@ -2,6 +2,7 @@ package clients
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -184,7 +185,7 @@ func TestBrokenChange(t *testing.T) {
 		{client: "", plan: "gold", until: forever},
 	} {
 		next, err := table.with(map[string]*row{"acme": nil, "b": &r})
-		if _, ok := err.(brokenError); !ok || next != nil {
+		if _, ok := errors.AsType[brokenError](err); !ok || next != nil {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}

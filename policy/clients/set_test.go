@@ -1,0 +1,80 @@
+package clients_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/weirlimit/weir/policy"
+	"github.com/weirlimit/weir/policy/clients"
+)
+
+const plans = `
+policies:
+  - name: api
+    key: ["header:X-Client"]
+    limits: ["3/1h"]
+    plans:
+      gold: ["%d/1h"]
+%s
+`
+
+func parse(t *testing.T, gold int, more string) *policy.Config {
+	t.Helper()
+	c, err := policy.Parse(fmt.Appendf(nil, plans, gold, more), "weir.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Clients, plans and policies change while requests come: what was used stays used, and what makes no sense is refused until it does.
+func TestFollowIntoASet(t *testing.T) {
+	forEach(t, func(t *testing.T, url string) {
+		d := open(t, url)
+		set(t, d, clients.Client{Name: "acme", Plan: "gold"})
+		s, err := policy.New(parse(t, 10, ""), policy.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := follow(t, url, clients.Options{Use: s.UseClients})
+		check := func(client string) policy.Decision {
+			t.Helper()
+			d, err := s.Check(t.Context(), &policy.Request{Path: "/", Header: map[string][]string{"X-Client": {client}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+		for i := range int64(4) {
+			if d := check("acme"); !d.Allowed || d.Limit != 10 || d.Remaining != 9-i {
+				t.Fatalf("%+v", d.Decision)
+			}
+		}
+		set(t, d, clients.Client{Name: "acme", Limits: limits("20/1h")})
+		until(t, "the limits of its own are in effect", func() bool { return has(f, "acme") == "20/1h" })
+		if d := check("acme"); !d.Allowed || d.Limit != 20 || d.Remaining != 15 { // four are used, and this one
+			t.Errorf("%+v", d.Decision)
+		}
+		if _, err := d.Delete(t.Context(), "acme"); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "the default limits are in effect", func() bool { return has(f, "acme") == "" })
+		if d := check("acme"); d.Allowed || d.Limit != 3 {
+			t.Errorf("%+v", d.Decision)
+		}
+
+		set(t, d, clients.Client{Name: "acme", Plan: "platinum"})
+		until(t, "an unknown plan is refused", func() bool { return f.Status().Refused != "" })
+		if s := f.Status(); !strings.Contains(s.Refused, `client "acme"`) || !strings.Contains(s.Refused, "platinum") || has(f, "acme") != "" {
+			t.Errorf("%+v", s)
+		}
+		if err := s.Replace(parse(t, 10, `      platinum: ["100/1h"]`)); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "the plan is there", func() bool { return has(f, "acme") == "platinum" })
+		if d := check("acme"); !d.Allowed || d.Limit != 100 {
+			t.Errorf("%+v", d.Decision)
+		}
+	})
+}
