@@ -185,6 +185,7 @@ func (a Account) open(p *Program, now int64) *opened {
 	if !o.p.is(p) {
 		o.become(p, now)
 		o.p = p
+		o.forgive(now)
 		o.pay(now)
 	}
 	o.p = p

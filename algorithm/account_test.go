@@ -2,7 +2,6 @@ package algorithm_test
 
 import (
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"testing"
@@ -288,7 +287,7 @@ func TestChangingToAndFro(t *testing.T) {
 			a, r = a.Apply(p, algorithm.Op{Kind: kind, Cost: 1}, now)
 			total += r.Granted
 		}
-		least, most, both, bursts := math.Inf(1), 0.0, 0.0, 0.0
+		least, most, both, bursts := float64(span/gap), 0.0, 0.0, 0.0
 		for _, p := range programs {
 			l := p.Limit()
 			gives := span * float64(l.Count) / float64(l.Period)

@@ -49,7 +49,6 @@ func (o *opened) become(p *Program, now int64) {
 	for i := range o.Holds {
 		o.Holds[i].End = min(o.Holds[i].End, end)
 	}
-	o.Owed = min(o.Owed, p.mostOwed())
 }
 
 // memory is how long a limit that goes out of force is remembered: as long as all its units, and those that are used, take to come back. Of limits that

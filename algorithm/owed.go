@@ -2,24 +2,25 @@ package algorithm
 
 import "slices"
 
-// maxOwed is how many capacities a key can owe. What is beyond that is forgiven.
+// maxOwed is how many capacities a key can owe. What is beyond that is forgiven, and what could not be paid within 73 years.
 const maxOwed = 1024
-
-func (p *Program) mostOwed() int64 {
-	if p.capacity > maxUnits/maxOwed {
-		return maxUnits
-	}
-	return maxOwed * p.capacity
-}
-
-const maxUnits = 1<<63 - 1
 
 // owe adds units that were used and for which there was no room.
 func (o *opened) owe(units, now int64) {
 	if o.Owed == 0 {
 		o.Since = now
 	}
-	o.Owed = min(plus(o.Owed, units), o.p.mostOwed())
+	o.Owed = plus(o.Owed, units)
+	o.forgive(now)
+}
+
+// forgive leaves what can be paid.
+func (o *opened) forgive(now int64) {
+	if o.Owed/maxOwed >= o.p.capacity {
+		o.Owed = maxOwed * o.p.capacity
+	}
+	_, left, _ := o.p.repay(slices.Clone(o.state), o.Owed, max(o.Since, now), now+maxSpan/o.p.tick)
+	o.Owed -= left
 }
 
 // pay takes what is owed as far as there was room for it up to now.
@@ -61,7 +62,7 @@ func (p *Program) repay(state []int64, owed, since, end int64) (_ []int64, left,
 	return state, 0, at
 }
 
-// refuse is the answer of a key that owes: nothing remains, and a request waits until all is paid. What takes longer than 73 years takes for ever.
+// refuse is the answer of a key that owes: nothing remains, and a request waits until all is paid. After a clock stepped back by years that may be never.
 func (o *opened) refuse(op Op, now int64) (r Result) {
 	p := o.p
 	state, owed, paid := p.repay(slices.Clone(o.state), o.Owed, max(o.Since, now), now+maxSpan/p.tick)
@@ -72,7 +73,7 @@ func (o *opened) refuse(op Op, now int64) (r Result) {
 		cost = min(cost, 1)
 	}
 	switch {
-	case cost == 0:
+	case cost == 0 && op.Kind != Reserve:
 		r.Allowed = true
 	case cost > p.capacity || owed > 0:
 		r.RetryAfter = Never
