@@ -40,6 +40,11 @@ type Config struct {
 	Store string
 	// Opened, if not nil, is the store to use, in place of Store. Nobody here closes it.
 	Opened store.Store
+	// Policies is the path of a file of policies, which is loaded by Open and followed while the server runs. Empty: there are none.
+	Policies string
+	// Clients is the URL of the database of clients, and ClientsSnapshot the path of the file from which to start when that is away. Empty: as
+	// the file of policies says.
+	Clients, ClientsSnapshot string
 	// MaxKeys is how many keys are held at most in memory. 0: memory.DefaultMaxKeys. With another store it must be 0.
 	MaxKeys int
 	// Overflow says what happens to new keys when MaxKeys others are live in memory.
@@ -97,6 +102,10 @@ func (c Config) check() error {
 		return &ConfigError{"http", Off, "resp is off too, so that nothing would be served", "off for one of them"}
 	case c.RESP == c.HTTP && !anyPort(c.HTTP):
 		return &ConfigError{"http", c.HTTP, "resp is served there", "another address, or off"}
+	case c.Policies == "" && c.Clients != "":
+		return &ConfigError{"clients", "given", "there are no policies that would use them", "nothing, or config too"}
+	case c.Policies == "" && c.ClientsSnapshot != "":
+		return &ConfigError{"clients-snapshot", strconv.Quote(c.ClientsSnapshot), "there are no policies that would use it", "nothing, or config too"}
 	case c.MaxKeys < 1 || c.MaxKeys > MostKeys:
 		return &ConfigError{"max-keys", strconv.Itoa(c.MaxKeys), "out of range", fmt.Sprintf("1 to %d", MostKeys)}
 	case c.Overflow != memory.Deny && c.Overflow != memory.Share:

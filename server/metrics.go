@@ -11,11 +11,12 @@ import (
 	"github.com/weirlimit/weir/store"
 )
 
-// sources are where the metrics come from. Those of a protocol that is off are nil.
+// sources are where the metrics come from. Those of a protocol that is off, and of policies that are not there, are nil.
 type sources struct {
-	store *kept
-	resp  func() resp.Stats
-	http  func() httpapi.Stats
+	store    *kept
+	policies *ruled
+	resp     func() resp.Stats
+	http     func() httpapi.Stats
 }
 
 // register adds weir's metrics, and those of the Go runtime and the process, to r.
@@ -31,7 +32,7 @@ func register(r *prometheus.Registry, s sources, version string) {
 	})
 	kind.Set(1)
 	r.MustRegister(
-		build, kind, collector{s},
+		build, kind, collector{s}, ruledCollector{s.policies},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/weirlimit/weir/server/checks"
 	"github.com/weirlimit/weir/server/httpapi"
 	"github.com/weirlimit/weir/server/limiters"
 	"github.com/weirlimit/weir/server/resp"
@@ -24,6 +25,8 @@ import (
 type Server struct {
 	cfg       Config
 	store     *kept
+	policies  *ruled // nil: there are none
+	started   time.Time
 	protocols []*protocol
 	closing   sync.Once
 }
@@ -56,23 +59,41 @@ func (s *Server) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.store = kept
-	s.build()
-	if err := s.listen(); err != nil {
-		s.closeListeners()
-		s.store = nil
-		return errors.Join(err, kept.close())
+	s.store, s.started = kept, time.Now()
+	if s.policies, err = s.cfg.openPolicies(ctx, kept); err == nil {
+		s.build()
+		err = s.listen()
 	}
+	if err != nil {
+		s.closeListeners()
+		policies := s.policies
+		s.store, s.policies = nil, nil
+		return errors.Join(err, policies.close(), kept.close())
+	}
+	s.policies.follow()
 	return nil
+}
+
+// Reload reads the file of policies again now, rather than when it is seen to have changed. An error is why what it says is not in force: what was before
+// is. Without policies it does nothing.
+func (s *Server) Reload() error {
+	if s.policies == nil {
+		return nil
+	}
+	return s.policies.set.Reload(s.policies.path)
 }
 
 // build makes the protocols over the store.
 func (s *Server) build() {
 	cfg, set, registry := s.cfg, limiters.New(s.store.Store), prometheus.NewRegistry()
-	stats := sources{store: s.store}
+	stats := sources{store: s.store, policies: s.policies}
+	var rules checks.Policies
+	if s.policies != nil {
+		rules = s.policies.set
+	}
 	if cfg.RESP != Off {
 		r := resp.New(resp.Options{
-			Limiters: set, TrustClientTime: cfg.TrustClientTime, Waits: !cfg.inMemory(), Timeout: decisionTimeout,
+			Limiters: set, Policies: rules, TrustClientTime: cfg.TrustClientTime, Waits: !cfg.inMemory(), Timeout: decisionTimeout,
 			Store: s.store.kind, Version: cfg.Version, Logger: cfg.Log,
 		})
 		stats.resp = r.Stats
@@ -80,7 +101,7 @@ func (s *Server) build() {
 	}
 	if cfg.HTTP != Off {
 		options := httpapi.Options{
-			Limiters: set, TrustClientTime: cfg.TrustClientTime, Ready: s.store.check, Gatherer: registry, Log: cfg.Log,
+			Limiters: set, Policies: rules, Status: s.Status, TrustClientTime: cfg.TrustClientTime, Ready: s.store.check, Gatherer: registry, Log: cfg.Log,
 		}
 		if !cfg.inMemory() {
 			options.Timeout = decisionTimeout
@@ -106,6 +127,13 @@ func (s *Server) listen() error {
 
 // Store says where the state is kept, after Open: InMemory, or the URL of the engine without what may be secret.
 func (s *Server) Store() string { return s.store.shown }
+
+// Status tells what the server runs on, after Open, and what it follows and could not read.
+func (s *Server) Status() httpapi.Status {
+	status := httpapi.Status{Version: s.cfg.Version, Store: s.store.kind, Started: s.started}
+	s.policies.status(&status)
+	return status
+}
 
 func (s *Server) warn(p *protocol) {
 	if tcp, ok := p.listener.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
@@ -181,8 +209,9 @@ func (s *Server) Close() error {
 	var err error
 	s.closing.Do(func() {
 		s.closeListeners()
+		err = s.policies.close()
 		if s.store != nil {
-			err = s.closeStore()
+			err = errors.Join(err, s.closeStore())
 		}
 	})
 	return err

@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"os"
+	_ "time/tzdata" // calendar limits name time zones, and not every machine has them
 )
 
 func main() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/policy/clients"
 	"github.com/weirlimit/weir/server"
 	"github.com/weirlimit/weir/store/memory"
@@ -19,6 +20,7 @@ import (
 type commandLine struct {
 	Serve     serveCommand     `cmd:"" help:"Serve decisions over the Redis protocol and HTTP."`
 	Migration migrationCommand `cmd:"" help:"Print the SQL that makes the table of a store in PostgreSQL, for who has the right to."`
+	Policy    policyCommand    `cmd:"" help:"Look at files of policies: check them, and explain what they do."`
 	Clients   clientsCommand   `cmd:"" help:"Look at and edit which client has which plan or limits."`
 	DB        dbCommand        `cmd:"" name:"db" help:"Look after the database of clients."`
 	Replay    replayCommand    `cmd:"" help:"Run access logs against limits, on the log's own time."`
@@ -67,7 +69,11 @@ func (p *program) run(ctx context.Context, args []string) int {
 	case err != nil:
 		return p.fail(fmt.Errorf("%w; weir --help shows what is accepted", err), exitUsage)
 	}
-	if err := command.Run(); err != nil {
+	err = command.Run()
+	switch {
+	case errors.Is(err, errShown):
+		return exitError
+	case err != nil:
 		return p.fail(err, exitError)
 	}
 	return exitOK
@@ -77,6 +83,10 @@ func (p *program) run(ctx context.Context, args []string) int {
 func (p *program) fail(err error, code int) int {
 	if config, ok := errors.AsType[*server.ConfigError](err); ok {
 		err = fmt.Errorf("--%w", config)
+	}
+	if policies, ok := errors.AsType[*policy.ConfigError](err); ok && policies.File != "" { // lines of file:line:column, for programs
+		_, _ = fmt.Fprintln(p.stderr, err)
+		return code
 	}
 	_, _ = fmt.Fprintf(p.stderr, "weir: %v\n", err)
 	return code

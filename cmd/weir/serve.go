@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/weirlimit/weir/policy/clients"
 	"github.com/weirlimit/weir/server"
 	"github.com/weirlimit/weir/store/memory"
 )
@@ -22,6 +23,9 @@ type serveCommand struct {
 	RESP            string        `name:"resp" default:"${resp}" placeholder:"ADDRESS" help:"Where to serve the Redis protocol: host:port, a port of 127.0.0.1, or off. Default: ${default}."`
 	HTTP            string        `name:"http" default:"${http}" placeholder:"ADDRESS" help:"Where to serve HTTP: host:port, a port of 127.0.0.1, or off. Default: ${default}."`
 	Store           string        `default:"memory" env:"WEIR_STORE" placeholder:"URL" help:"Where to keep the state: ${store}. Default: ${default}. A password is better in the environment than in the list of processes."`
+	Config          *string       `placeholder:"FILE" help:"Policies that POST /v1/check and WEIR.CHECK decide by. The file is followed, and read again at SIGHUP."`
+	Clients         *string       `placeholder:"URL" help:"The database of clients, in place of that in the policies: ${clients}. Default: WEIR_CLIENTS, in the environment."`
+	ClientsSnapshot *string       `placeholder:"FILE" help:"Where to keep the clients, to start from while their database is away."`
 	TrustClientTime bool          `help:"Let requests say their own time. Whoever sets the time can pass any limit."`
 	MaxKeys         *int          `placeholder:"N" help:"How many keys to hold in memory at most. Default: ${max_keys}."`
 	Overflow        *string       `placeholder:"deny|share" help:"What new keys get while the memory is full of live ones: a denial (deny), or one budget for all of them (share). Default: deny."`
@@ -42,6 +46,17 @@ func (c *serveCommand) Validate() error {
 		return &server.ConfigError{Field: "max-keys", Value: "0", Problem: "out of range", Accept: fmt.Sprintf("1 to %d", server.MostKeys)}
 	case c.Grace == 0:
 		return &server.ConfigError{Field: "grace", Value: "0", Problem: "out of range", Accept: "1ms to " + server.MaxGrace.String()}
+	}
+	for _, f := range []struct {
+		name   string
+		value  *string
+		accept string
+	}{
+		{"config", c.Config, "a file of policies"}, {"clients", c.Clients, clients.Accepted}, {"clients-snapshot", c.ClientsSnapshot, "a file"},
+	} {
+		if f.value != nil && *f.value == "" {
+			return &server.ConfigError{Field: f.name, Value: `""`, Problem: "empty", Accept: f.accept}
+		}
 	}
 	if c.Overflow != nil {
 		if err := c.checkOverflow(*c.Overflow); err != nil {
@@ -67,6 +82,15 @@ func (c *serveCommand) config(log *slog.Logger) server.Config {
 		RESP: c.RESP, HTTP: c.HTTP, TrustClientTime: c.TrustClientTime, Store: c.Store,
 		Grace: c.Grace, Version: version(), Log: log,
 	}
+	if c.Config != nil {
+		cfg.Policies, cfg.Clients = *c.Config, os.Getenv("WEIR_CLIENTS")
+	}
+	if c.Clients != nil {
+		cfg.Clients = *c.Clients
+	}
+	if c.ClientsSnapshot != nil {
+		cfg.ClientsSnapshot = *c.ClientsSnapshot
+	}
 	if c.MaxKeys != nil {
 		cfg.MaxKeys = *c.MaxKeys
 	}
@@ -89,11 +113,31 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 	if err := s.Open(ctx); err != nil {
 		return err
 	}
+	if c.Config != nil {
+		defer reloadAtHangup(s)()
+	}
 	greet(p.stdout, s)
 	if p.serving != nil {
 		p.serving(s)
 	}
 	return s.Run(ctx)
+}
+
+// reloadAtHangup reads the policies again at each SIGHUP, until it is told to stop. What is wrong with them is logged where they are read.
+func reloadAtHangup(s *server.Server) (stop func()) {
+	hangups, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(hangups, syscall.SIGHUP)
+	go func() {
+		defer close(done)
+		for range hangups {
+			_ = s.Reload()
+		}
+	}()
+	return func() {
+		signal.Stop(hangups)
+		close(hangups)
+		<-done
+	}
 }
 
 // greet says where the server listens, and what to paste to see it work.
@@ -103,6 +147,16 @@ func greet(w io.Writer, s *server.Server) {
 	}
 	if a := s.HTTPAddr(); a != nil {
 		_, _ = fmt.Fprintf(w, "HTTP on %s. Try:\n  curl -d '{\"key\":\"user:42\",\"limit\":\"100/1m\"}' 'http://%s/v1/take'\n", a, near(a))
+	}
+	if status := s.Status(); status.Config != nil {
+		_, _ = fmt.Fprintf(w, "%d policies from %s", status.Config.Policies, status.Config.Source)
+		if status.Clients != nil {
+			_, _ = fmt.Fprintf(w, ", %d clients from %s", status.Clients.Clients, status.Clients.Database)
+		}
+		_, _ = fmt.Fprintln(w, ".")
+		if a := s.HTTPAddr(); a != nil {
+			_, _ = fmt.Fprintf(w, "Try:\n  curl -d '{\"method\":\"POST\",\"path\":\"/login\",\"client_ip\":\"192.0.2.7\"}' 'http://%s/v1/check'\n", near(a))
+		}
 	}
 	_, _ = fmt.Fprintf(w, "State in %s. Ctrl-C stops it.\n", s.Store())
 }

@@ -23,6 +23,17 @@
 // at which it took effect; NS, by which all times and waits of the command are in nanoseconds; and DEBT, as store.Spec.TimeDebt has
 // it. The END of a CANCEL or RENEW is the TIME of the take and its reset_after.
 //
+// Where the server has policies ([Options].Policies), they say which limits apply to a request:
+//
+//	WEIR.CHECK [METHOD m] [HOST h] [PATH p] [QUERY q] [HEADER name value]... [IP address] [ATTR name value]... [COST n] [HOLD milliseconds]
+//	WEIR.CHECK.RELEASE token
+//	WEIR.CHECK.COMMIT token cost
+//	WEIR.CHECK.CANCEL token
+//	WEIR.CHECK.RENEW token
+//
+// CHECK answers as TAKE does, and then the names of the policies that denied, the token that settles the request, or an empty text, and for each limit
+// [policy, limit text, role, and a decision as TAKE's]. RENEW answers the token that takes the place of the one given, the others OK.
+//
 // Over a store that waits for an engine ([Options].Waits), the commands of a connection that have arrived together are decided together.
 //
 // Programs written for other servers find their commands here. Waits are in whole seconds, rounded up:

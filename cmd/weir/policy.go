@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/weirlimit/weir/policy"
+	"github.com/weirlimit/weir/policy/clients"
+)
+
+// policyCommand looks at files of policies.
+type policyCommand struct {
+	Check   policyCheck   `cmd:"" help:"Say what is wrong with files of policies, as file:line:column: message. The exit code is 1 if something is."`
+	Explain policyExplain `cmd:"" help:"Say which policies match a request and why, the keys and limits, and what stands for them. Changes nothing."`
+}
+
+type policyCheck struct {
+	Files   []string `arg:"" optional:"" name:"file" help:"Files of policies."`
+	Clients string   `placeholder:"URL" help:"Check too that the policies have the plans of this database of clients, and keep their limits: ${clients}."`
+	Schema  bool     `help:"Print the JSON Schema of such files instead, for editors."`
+}
+
+// Validate implements kong's hook.
+func (c *policyCheck) Validate() error {
+	if c.Schema == (len(c.Files) > 0) {
+		return errors.New("it is given " + map[bool]string{true: "files and --schema", false: "no file"}[c.Schema] + "; accepted: files, or --schema")
+	}
+	return nil
+}
+
+// errShown is the error of what has said itself what is wrong.
+var errShown = errors.New("shown")
+
+// Run looks at each file, also when one before it is wrong.
+func (c *policyCheck) Run(ctx context.Context, p *program) (err error) {
+	if c.Schema {
+		_, err = fmt.Fprintf(p.stdout, "%s", policy.Schema())
+		return err
+	}
+	for _, name := range c.Files {
+		n, wrong := c.check(ctx, name)
+		if wrong != nil {
+			_, _ = fmt.Fprintln(p.stderr, wrong)
+			err = errShown
+			continue
+		}
+		_, _ = fmt.Fprintf(p.stdout, "%s: %d policies, nothing wrong\n", name, n)
+	}
+	return err
+}
+
+// check returns how many policies a file has.
+func (c *policyCheck) check(ctx context.Context, name string) (n int, err error) {
+	config, err := readConfig(name)
+	if err != nil {
+		return 0, err
+	}
+	set, err := policy.New(config, policy.Options{})
+	if err != nil {
+		return 0, err
+	}
+	if c.Clients != "" {
+		err = loadClients(ctx, set, c.Clients)
+	}
+	return len(config.Policies), err
+}
+
+// readConfig reads a file of policies.
+func readConfig(name string) (*policy.Config, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return policy.Parse(data, name)
+}
+
+// loadClients gives a set the clients of a database, which is not followed.
+func loadClients(ctx context.Context, set *policy.Set, databaseURL string) error {
+	d, err := clients.OpenExisting(ctx, databaseURL) // where there is none, none is to be made
+	if err != nil {
+		return err
+	}
+	if err := d.Close(); err != nil {
+		return err
+	}
+	f, err := clients.Follow(ctx, databaseURL, clients.Options{Use: set.UseClients, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
