@@ -20,7 +20,7 @@ type engine struct {
 	servers servers
 	timeout time.Duration
 	now     func() time.Time
-	largest atomic.Int64 // bytes that a value may have
+	largest atomic.Int64 // bytes that a state may have
 }
 
 func newEngine(addrs []addr, o Options) *engine {
@@ -56,8 +56,9 @@ func (e *engine) Load(ctx context.Context, name string) (swap.Cell, error) {
 // Swap implements [swap.Engine]. The item's CAS number decides whether it is still what Load returned.
 func (e *engine) Swap(ctx context.Context, name string, old swap.Cell, next swap.Record, life time.Duration) (swapped bool, err error) {
 	item := &memcache.Item{Key: name, Value: formatRecord(next), Expiration: expiration(e.now(), life)}
-	if size, most := int64(len(item.Value)), e.largest.Load(); size > most {
-		return false, fmt.Errorf("memcached: a state with all its reservations has %d bytes; accepted: up to %d, so that it fits into an item (-I); %w", size, most, swap.ErrNothingDone)
+	if size, most := int64(len(item.Value)), e.largest.Load()+plainHead; size > most {
+		return false, fmt.Errorf("memcached: a state has %d bytes, with its reservations and what is kept of former limits; accepted: up to %d, which fit into an item (-I); %w",
+			size, most, swap.ErrNothingDone)
 	}
 	write := e.client.Add
 	if loaded := old.Token.(*memcache.Item); loaded != nil { //nolint:forcetypeassert // it is what Load returned

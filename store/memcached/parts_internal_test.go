@@ -73,7 +73,7 @@ func TestURLsRefused(t *testing.T) {
 func TestRecordsAreText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := swap.Record{
-			Head:  rapid.SampledFrom([]string{"", "5/1m", "sliding-log 3/1m", "5/1m;owed=3@1700000000000000"}).Draw(t, "head"),
+			Head:  rapid.SampledFrom([]string{"", "5/1m", "sliding-log 3/1m", "5/1m;owed=3@1700000000000000", "5/1m;was=30/720h|0|1797860774610348"}).Draw(t, "head"),
 			State: rapid.SliceOf(rapid.Int64()).Draw(t, "state"),
 		}
 		got, err := parseRecord(formatRecord(r))
@@ -91,7 +91,7 @@ func TestRecordsAreText(t *testing.T) {
 			t.Errorf("%+v is %s, want %s", r, got, want)
 		}
 	}
-	for _, text := range []string{"hello", ":", "1:", "1:2:x", "9223372036854775808", "1 2", "\x00", "|1", "a|b", "a|1|2", "|"} {
+	for _, text := range []string{"hello", ":", "1:", "1:2:x", "9223372036854775808", "1 2", "\x00", "|1", "a|b", "a|1|b", "|"} {
 		if r, err := parseRecord([]byte(text)); err == nil || !r.Empty() || !strings.Contains(err.Error(), "accepted: integers") {
 			t.Errorf("%q is %v, %v", text, r, err)
 		}

@@ -13,8 +13,10 @@ import (
 const (
 	// defaultItemSize is the largest item of a memcached that is told no other (-I), in bytes.
 	defaultItemSize = 1 << 20
-	// overhead is more than what an item has besides its value: 250 bytes of key and a header.
+	// overhead is more than what an item has besides the state: 250 bytes of key, a header, and the head of an account.
 	overhead = 1 << 10
+	// plainHead is the part of it that is for the head. With reservations and former limits a head is longer.
+	plainHead = 512
 )
 
 // check asks all servers for their settings.

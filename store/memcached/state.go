@@ -32,7 +32,7 @@ func formatRecord(r swap.Record) []byte {
 
 func parseRecord(text []byte) (r swap.Record, err error) {
 	words := text
-	if i := bytes.IndexByte(text, '|'); i > 0 {
+	if i := bytes.LastIndexByte(text, '|'); i > 0 { // a head may have bars, a state has none
 		r.Head, words = string(text[:i]), text[i+1:]
 	}
 	if r.State, err = parseState(words); err != nil {

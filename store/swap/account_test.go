@@ -70,9 +70,13 @@ func TestReservationsLive(t *testing.T) {
 			t.Errorf("step %d: %+v, a life of %v; want %+v", i, v, engine.lives[account], step)
 		}
 	}
+	do(t, b, algorithm.Op{Kind: algorithm.Reserve, ID: 9, Life: 1001}, store.OwnClock) // two microseconds
 	*now += 1
 	if v := do(t, b, algorithm.Op{Kind: algorithm.Commit, Cost: 1, ID: 8}, store.OwnClock); v.Granted != -1 || v.Wait != algorithm.Never {
 		t.Errorf("after its life: %+v", v)
+	}
+	if v := do(t, b, algorithm.Op{Kind: algorithm.Commit, Cost: 1, ID: 9}, store.OwnClock); v.Granted != 1 {
+		t.Errorf("within its life: %+v", v)
 	}
 }
 
