@@ -226,7 +226,13 @@ func (o *opened) do(op Op, now int64) (r Result) {
 	}
 	if owing {
 		o.pay(now) // with what was given back
-		r.Decision = o.peek(now)
+		stands := o.peek(now)
+		if r.Allowed {
+			r.Decision = stands
+		} else { // a Renew
+			r = o.refuse(op, now)
+			r.Remaining = stands.Remaining
+		}
 	}
 	return r
 }

@@ -72,6 +72,9 @@ func ReadHead(p *Program, head string, state []int64) (Account, error) {
 	if err != nil {
 		return Account{}, fmt.Errorf("weir: the head of a state is %.100q: %w", head, err)
 	}
+	if x := a.Extra; x != nil && x.Owed > a.Program.mostOwed() {
+		return Account{}, fmt.Errorf("weir: the head of a state is %.100q: owed is %d; accepted: up to %d of %v", head, x.Owed, a.Program.mostOwed(), a.Program.limit)
+	}
 	return a, a.Check()
 }
 

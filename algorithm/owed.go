@@ -1,6 +1,9 @@
 package algorithm
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // maxOwed is how many capacities a key can owe. What is beyond that is forgiven, and what could not be paid within 73 years.
 const maxOwed = 1024
@@ -14,11 +17,16 @@ func (o *opened) owe(units, now int64) {
 	o.forgive(now)
 }
 
+func (p *Program) mostOwed() int64 {
+	if p.capacity > math.MaxInt64/maxOwed {
+		return math.MaxInt64
+	}
+	return maxOwed * p.capacity
+}
+
 // forgive leaves what can be paid.
 func (o *opened) forgive(now int64) {
-	if o.Owed/maxOwed >= o.p.capacity {
-		o.Owed = maxOwed * o.p.capacity
-	}
+	o.Owed = min(o.Owed, o.p.mostOwed())
 	_, left, _ := o.p.repay(slices.Clone(o.state), o.Owed, max(o.Since, now), now+maxSpan/o.p.tick)
 	o.Owed -= left
 }
