@@ -53,3 +53,24 @@ func ExampleStore_Close() {
 	fmt.Println(s.Close())
 	// Output: <nil>
 }
+
+func ExampleStore_TakeAll() {
+	s := memory.New(memory.Options{})
+	var parts []store.Part
+	for name, text := range map[string]string{"burst": "5/1s", "quota": "1000/month"} {
+		limit := algorithm.MustParseLimit(text)
+		binding, err := s.Bind(store.Spec{Name: name, Limit: limit})
+		if err != nil {
+			panic(err)
+		}
+		parts = append(parts, store.Part{Store: s, Binding: binding, Limit: limit, Name: name, Key: "user:42", Cost: 3})
+	}
+	for range 2 {
+		// Nobody sees one of the limits charged and the other not.
+		outcomes, err := s.TakeAll(context.Background(), parts, noon.UnixNano(), nil)
+		fmt.Println(outcomes[0].Granted >= 0 && outcomes[1].Granted >= 0, err)
+	}
+	// Output:
+	// true <nil>
+	// false <nil>
+}

@@ -30,7 +30,9 @@ func (d *drawer) Swap(_ context.Context, name string, old swap.Cell, next swap.R
 	if was := d.records[name]; was.Head != old.Head || !slices.Equal(was.State, old.State) {
 		return false, nil
 	}
-	d.records[name] = next
+	if d.records[name] = next; next.Empty() {
+		delete(d.records, name)
+	}
 	return true, nil
 }
 
