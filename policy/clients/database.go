@@ -71,47 +71,51 @@ const openWithin = time.Minute
 
 // connect connects and asks for nothing but an answer.
 func (l *location) connect(ctx context.Context, create bool) (*Database, error) {
-	d := &Database{at: l}
 	if l.postgres != nil {
-		d.db, d.q = stdlib.OpenDB(*l.postgres), &postgresQueries
-	} else {
-		if err := l.touch(create); err != nil {
-			return nil, err
-		}
-		// A transaction that writes asks for the lock when it begins, so that it never has to give up half way.
-		name := (&url.URL{Scheme: "file", OmitHost: true, Path: l.file, RawQuery: "mode=rw&_txlock=immediate&_busy_timeout=5000&_pragma=cache_size(-65536)"}).String()
-		db, err := sql.Open("sqlite", name)
-		if err != nil {
-			return nil, err
-		}
-		d.db, d.q = db, &sqliteQueries
+		d := &Database{at: l, q: &postgresQueries, db: stdlib.OpenDB(*l.postgres)}
+		return d.answering(ctx)
 	}
+	// The file is only looked at by its name: to open and close it would take away the locks that SQLite has on it in this process.
+	file, err := os.Stat(l.file)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err != nil && (!missing || !create) {
+		return nil, err
+	}
+	mode := "rw"
+	if missing {
+		mode = "rwc"
+	}
+	// A transaction that writes asks for the lock when it begins, so that it never has to give up half way.
+	name := (&url.URL{
+		Scheme: "file", OmitHost: true, Path: l.file,
+		RawQuery: "mode=" + mode + "&_txlock=immediate&_busy_timeout=5000&_pragma=cache_size(-65536)",
+	}).String()
+	db, err := sql.Open("sqlite", name)
+	if err != nil {
+		return nil, err
+	}
+	d := &Database{at: l, q: &sqliteQueries, db: db, file: file}
+	if d, err = d.answering(ctx); err != nil {
+		return nil, err
+	}
+	if missing {
+		d.file, err = os.Stat(l.file)
+	} else {
+		err = d.there() // so that it is known which file was opened
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.db.Close())
+	}
+	return d, nil
+}
+
+// answering returns the database when it answers.
+func (d *Database) answering(ctx context.Context) (*Database, error) {
 	d.db.SetMaxOpenConns(4)
 	if err := d.db.PingContext(ctx); err != nil {
 		return nil, errors.Join(err, d.db.Close())
 	}
-	return d, d.remember()
-}
-
-// touch makes the file if it is not there, and says so if it may not be made.
-func (l *location) touch(create bool) error {
-	mode := os.O_RDWR
-	if create {
-		mode |= os.O_CREATE
-	}
-	f, err := os.OpenFile(l.file, mode, 0o600)
-	if err != nil {
-		return err
-	}
-	return f.Close()
-}
-
-// remember keeps which file it is that was opened.
-func (d *Database) remember() (err error) {
-	if d.at.postgres == nil {
-		d.file, err = os.Stat(d.at.file)
-	}
-	return err
+	return d, nil
 }
 
 // there returns an error if the file that was opened is not the one under its name any more: a connection would go on reading it all the same.

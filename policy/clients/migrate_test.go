@@ -149,7 +149,7 @@ func TestURLsThatAreRefused(t *testing.T) {
 		"sqlite::memory:":                   "names no file",
 		"sqlite:///":                        "names no file",
 		"sqlite://clients.db":               `has the host "clients.db"`,
-		"sqlite:/no/such/folder/db":         "there is no such file",
+		"sqlite:/no/such/folder/db":         "unable to open",
 		"postgres:u:zebra9@h/d":             "accepted: postgres://",
 		"postgres://u:zebra9@x@h/d":         "%40",
 		"postgres://u:zeb/ra9@h/d":          "%2F",
