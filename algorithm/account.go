@@ -100,12 +100,6 @@ func (p *Program) left(state []int64, now int64) int64 {
 	return max(0, int64(d.ResetAfter))
 }
 
-// Seen returns a copy of the state that p finds in the account at now: what was used is used under p. It changes nothing.
-func (a Account) Seen(p *Program, now int64) []int64 {
-	a.State = slices.Clone(a.State)
-	return a.open(p, now).state
-}
-
 // Heal is [Program.Heal], of all that the account has. It may change the state in place.
 func (a *Account) Heal(now int64) bool {
 	if a.Program == nil {

@@ -29,7 +29,7 @@ func ExampleNewNames() {
 	_, err = store.NewNames("my app", store.Spec{})
 	fmt.Println(err)
 	// Output:
-	// weir:1:{user:42}:login:gcra+10/1s+burst=20
+	// weir:1:{user:42}:login
 	// weir: prefix is "my app"; accepted: up to 32 letters, digits, and any of -_.:/
 }
 
@@ -133,4 +133,50 @@ func ExampleTaken_End() {
 	end, known := taken.End()
 	fmt.Println(time.Duration(end), known)
 	// Output: 10m0s true
+}
+
+// Two limits of one request: the second denies, and so neither is charged.
+func ExampleTakeAll() {
+	ctx, engine := context.Background(), memory.New(memory.Options{})
+	part := func(text, key string, cost int64) store.Part {
+		limit := algorithm.MustParseLimit(text)
+		binding, err := engine.Bind(store.Spec{Limit: limit})
+		if err != nil {
+			panic(err)
+		}
+		return store.Part{Store: engine, Binding: binding, Limit: limit, Key: key, Cost: cost}
+	}
+	parts := []store.Part{part("10/1m", "user:1", 3), part("2/1m", "10.0.0.1", 3)}
+	for range 2 {
+		outcomes, err := store.TakeAll(ctx, parts, 0)
+		if err != nil {
+			panic(err)
+		}
+		for _, o := range outcomes {
+			fmt.Println(o.Granted, o.Remaining)
+		}
+		parts[1].Cost = 2
+	}
+	// Output:
+	// 0 10
+	// -1 2
+	// 3 7
+	// 2 0
+}
+
+func ExampleOutcome_End() {
+	taken := store.Outcome{Verdict: algorithm.Verdict{Granted: 1, Reset: 30 * time.Second}, At: 1000}
+	fmt.Println(taken.End())
+	taken.At = store.OwnClock
+	_, known := taken.End()
+	fmt.Println(known)
+	// Output:
+	// 30000001000 true
+	// false
+}
+
+func ExampleSpec_Accounts() {
+	limit := algorithm.MustParseLimit("10/1s")
+	fmt.Println(store.Spec{Limit: limit}.Accounts(), store.Spec{Limit: limit, Name: "login"}.Accounts())
+	// Output: false true
 }

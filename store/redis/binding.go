@@ -41,20 +41,12 @@ func (b *binding) DoStamped(ctx context.Context, key string, op algorithm.Op, no
 	if err != nil {
 		return v, 0, err
 	}
-	if s.swaps() {
-		return b.store.await(ctx, s, nil)
-	}
 	q := request{store: b.store, verb: verb(op.Kind), mode: each, steps: []step{s}}
-	r, err := q.ask(ctx)
+	verdicts, at, err := q.decide(ctx)
 	if err != nil {
 		return v, 0, err
 	}
-	if r.values() {
-		return b.store.await(ctx, s, &r)
-	}
-	granted, old := r.next()
-	v, err = s.verdict(granted, old, r.at)
-	return v, r.at * tick, err
+	return verdicts[0], s.at(at) * tick, nil
 }
 
 // Program implements [store.Inspector].
@@ -92,5 +84,5 @@ func (b *binding) Inspect(ctx context.Context, key string, now int64) (state []i
 	if s.heals() {
 		a.Heal(at)
 	}
-	return a.Seen(b.program, at), at, nil
+	return a.View(b.program, at), at, nil
 }
