@@ -186,6 +186,10 @@ func (e *Explanation) WriteText(w io.Writer) error {
 }
 
 func (x *ExplainedRule) write(b *bufio.Writer) {
+	if !x.Matched && x.Mismatch.Field == "not" {
+		fmt.Fprintf(b, "\n%s does not match: it is not for %s\n", x.Name, x.Mismatch.Found)
+		return
+	}
 	if !x.Matched {
 		fmt.Fprintf(b, "\n%s does not match: %s is %s, and would have to be %s\n", x.Name, x.Mismatch.Field, x.Mismatch.Found, x.Mismatch.Want)
 		return

@@ -292,7 +292,7 @@ func (t *notTest) holds(r *Request) bool {
 }
 func (t *notTest) field() string         { return "not" }
 func (t *notTest) want() string          { return "not " + t.text }
-func (t *notTest) found(*Request) string { return "it is so" }
+func (t *notTest) found(*Request) string { return t.text }
 
 // describe writes matches for people.
 func describe(matches []Match) string {

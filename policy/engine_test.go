@@ -1,0 +1,136 @@
+package policy_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weirlimit/weir/policy"
+	"github.com/weirlimit/weir/store/redis"
+	"github.com/weirlimit/weir/store/storetest/engine"
+)
+
+func TestMain(m *testing.M) {
+	m.Run()
+	engine.Close()
+}
+
+var redisServer = engine.Shared(func(t testing.TB) *engine.Server { return engine.Redis(t) })
+
+func openRedis(t *testing.T, server *engine.Server, prefix string) *redis.Store {
+	t.Helper()
+	s, err := redis.Open(t.Context(), server.URL(), redis.Options{Prefix: prefix, Timeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// S18 limit change, and S5, on an engine: what was used under one limit, plan and process is used under the next.
+func TestS18OnRedis(t *testing.T) {
+	clients := staticClients{}
+	text := func(limit string) string {
+		return `policies: [{name: a, key: "attribute:key", limits: [` + limit + `], plans: {gold: [fixed-window 50/24h]}}]`
+	}
+	o := policy.Options{Store: openRedis(t, redisServer(t), "s18"), Clients: clients}
+	for range 10 {
+		check(t, newSet(t, text("fixed-window 10/24h"), o), request("GET /", "key=k"))
+	}
+	for _, step := range []struct {
+		limit string
+		left  int64
+	}{{"fixed-window 10/24h", 0}, {"fixed-window 30/24h", 20}, {"sliding-log 12/24h", 2}, {"fixed-window 5/24h", 0}, {"fixed-window 30/24h", 20}} {
+		zero := int64(0)
+		r := request("GET /", "key=k")
+		r.Cost = &zero
+		if got := remaining(check(t, newSet(t, text(step.limit), o), r)); !slices.Equal(got, []int64{step.left}) {
+			t.Errorf("under %s there remain %v, want %d", step.limit, got, step.left)
+		}
+	}
+	clients["k"] = plan("gold")
+	wantRemaining(t, check(t, newSet(t, text("fixed-window 10/24h"), o), request("GET /", "key=k")), true, 39)
+}
+
+// Several limits of one client, leases and reservations, on an engine, with a token that another process settles.
+func TestTokensOnRedis(t *testing.T) {
+	s := newSet(t, holdYAML, policy.Options{Store: openRedis(t, redisServer(t), "tokens")})
+	other := newSet(t, holdYAML, policy.Options{Store: openRedis(t, redisServer(t), "tokens")})
+	r := request("GET /", "tokens=300")
+	r.Hold = time.Hour
+	d := check(t, s, r)
+	wantRemaining(t, d, true, 9, 700, 2, 200)
+	token, err := other.Renew(t.Context(), d.Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Commit(t.Context(), token, 50); err != nil {
+		t.Fatal(err)
+	}
+	zero := int64(0)
+	r = request("GET /")
+	r.Cost = &zero
+	wantRemaining(t, check(t, s, r), true, 9, 950, 3, 450)
+}
+
+// While the store is away each policy does as it says.
+func TestOnStoreError(t *testing.T) {
+	server := engine.Redis(t)
+	s := newSet(t, `
+policies:
+  - {name: deny, match: {path: [/deny, /both]}, key: client_ip, limits: [fixed-window 10/24h]}
+  - {name: allow, match: {path: /allow}, key: client_ip, limits: [fixed-window 10/24h], on_store_error: allow}
+  - {name: local, match: {path: [/local, /both]}, key: client_ip, limits: [fixed-window 2/24h, concurrent 5 lease=1h], on_store_error: local, candidate: [fixed-window 1/24h]}
+  - {name: shadow, match: {path: /shadow}, key: client_ip, limits: [fixed-window 1/24h], mode: shadow}
+`, policy.Options{Store: openRedis(t, server, "failing")})
+	for _, path := range []string{"/deny", "/allow", "/local", "/shadow"} {
+		if d := check(t, s, request("GET "+path)); !d.Allowed || d.Failed != nil {
+			t.Fatalf("%s is %+v", path, d)
+		}
+	}
+	server.Stop(t)
+	d := check(t, s, request("GET /deny"))
+	if d.Allowed || d.Failed == nil || d.RetryAfter != time.Second || !slices.Equal(d.Denied, []string{"deny"}) {
+		t.Errorf("deny: %+v", d)
+	}
+	if d = check(t, s, request("GET /allow")); !d.Allowed || d.Failed == nil || d.Limit != 10 {
+		t.Errorf("allow: %+v", d)
+	}
+	if d = check(t, s, request("GET /both")); d.Allowed || d.Failed == nil || !d.Each[1].Local || d.Each[1].Remaining != 2 {
+		t.Errorf("deny wins over local, which is not charged: %+v", d)
+	}
+	var tokens []string
+	for _, want := range []bool{true, true, false} {
+		d = check(t, s, request("GET /local"))
+		if d.Allowed != want || d.Failed == nil || len(d.Each) != 2 || !d.Each[0].Local || (d.Token != "") != want {
+			t.Errorf("local: %+v", d)
+		}
+		tokens = append(tokens, d.Token)
+	}
+	if err := s.Release(t.Context(), tokens[0]); err != nil { // of this process
+		t.Errorf("a local lease: %v", err)
+	}
+	if d = check(t, s, request("GET /shadow")); !d.Allowed {
+		t.Errorf("shadow: %+v", d)
+	}
+	x, err := s.Explain(t.Context(), request("GET /deny"))
+	if err != nil || x.Allowed || !x.Policies[0].Limits[0].Failed {
+		t.Errorf("%+v, error %v", x, err)
+	}
+	server.Start(t)
+	d = check(t, s, request("GET /local"))
+	for range 50 { // the connection comes back when it does
+		if d.Failed == nil {
+			break
+		}
+		d = check(t, s, request("GET /local"))
+	}
+	if !d.Allowed || d.Failed != nil || d.Each[0].Local {
+		t.Errorf("when the store is back: %+v", d)
+	}
+	for _, c := range s.Stats() {
+		if c.Policy != "local" && c.Failed == 0 || c.Policy == "deny" && (c.Denied != 2 || c.Checked != 3) {
+			t.Errorf("counts %+v", c)
+		}
+	}
+}
