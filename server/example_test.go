@@ -6,6 +6,8 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/weirlimit/weir/server"
@@ -50,4 +52,40 @@ func ExampleConfigError() {
 func ExampleStoreAccepted() {
 	fmt.Println(strings.HasPrefix(server.StoreAccepted(), "memory, or a URL: "))
 	// Output: true
+}
+
+// A server with policies, which can be edited while it runs.
+func Example_policies() {
+	dir, err := os.MkdirTemp("", "weir")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "weir.yaml")
+	write := func(limit string) {
+		text := "policies:\n  - {name: login, match: {path: /login}, key: [client_ip], limits: [" + limit + "]}\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			log.Fatal(err)
+		}
+	}
+	write("5/1m")
+	s, err := server.New(server.Config{RESP: server.Off, HTTP: "127.0.0.1:0", Policies: file})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := s.Open(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+	fmt.Println(s.Status().Config.Policies, "policy")
+
+	write("often")
+	err = s.Reload() // or wait a moment: the file is followed
+	fmt.Println(strings.Contains(err.Error(), "weir.yaml:2:69: "), s.Status().Config.Refused == err.Error())
+	write("6/1m")
+	fmt.Println(s.Reload(), s.Status().Config.Refused == "")
+	// Output:
+	// 1 policy
+	// true true
+	// <nil> true
 }

@@ -21,7 +21,7 @@ func TestHelpShowsEveryCommand(t *testing.T) {
 	if code != exitOK {
 		t.Errorf("exit code is %d", code)
 	}
-	for _, command := range []string{"serve", "replay", "bounds", "version"} {
+	for _, command := range []string{"serve", "migration", "policy check", "policy explain", "clients set", "db migrate", "replay", "bounds", "version"} {
 		if !strings.Contains(out, "\n  "+command) {
 			t.Errorf("help has no command %s:\n%s", command, out)
 		}
@@ -39,7 +39,7 @@ func TestArgumentsRefused(t *testing.T) {
 		name, args string
 		want       []string // parts of the message
 	}{
-		{"NoCommand", "", []string{"serve", "replay"}},
+		{"NoCommand", "", []string{"serve", "policy"}},
 		{"UnknownCommand", "server", []string{"server"}},
 		{"UnknownFlag", "serve --port 1", []string{"--port"}},
 		{"MoreArguments", "serve 6380", []string{"6380"}},
@@ -51,6 +51,11 @@ func TestArgumentsRefused(t *testing.T) {
 		{"KeysNegative", "serve --max-keys=-1", []string{"--max-keys -1", "accepted: 1 to "}},
 		{"KeysNoNumber", "serve --max-keys many", []string{"--max-keys", "many"}},
 		{"OverflowUnknown", "serve --overflow drop", []string{"--overflow", "drop", "deny", "share"}},
+		{"ConfigEmpty", "serve --config=", []string{"--config", "empty", "accepted: a file of policies"}},
+		{"ClientsEmpty", "serve --config f --clients=", []string{"--clients", "empty", "accepted: sqlite:"}},
+		{"SnapshotEmpty", "serve --config f --clients-snapshot=", []string{"--clients-snapshot", "empty", "accepted: a file"}},
+		{"ClientsWithoutPolicies", "serve --clients sqlite:c.db", []string{"--clients", "no policies", "config too"}},
+		{"SnapshotWithoutPolicies", "serve --clients-snapshot s", []string{"--clients-snapshot", "no policies", "config too"}},
 		{"GraceZero", "serve --grace 0", []string{"--grace 0", "accepted: 1ms to"}},
 		{"GraceTooLong", "serve --grace 1h", []string{"--grace 1h0m0s", "accepted: 1ms to"}},
 		{"GraceWithoutUnit", "serve --grace 10", []string{"--grace", "10"}},
