@@ -2,6 +2,8 @@ package weir
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/weirlimit/weir/store"
@@ -18,10 +20,11 @@ type Reservation struct {
 	place   place
 
 	mu        sync.Mutex
-	cancelled bool
+	cancelled bool // or a lease that was over when it was to be renewed
 }
 
-// Reserve takes the cost, now, as Take does, in a way that can be undone.
+// Reserve takes the cost, now, as Take does, in a way that can be undone. Of a concurrent limit it is what is in flight until it is
+// cancelled, or its lease is over.
 func (l *Limiter) Reserve(ctx context.Context, key string, cost int64) (*Reservation, error) {
 	if err := check(ctx, cost); err != nil {
 		return nil, err
@@ -46,6 +49,29 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 	err := r.giveBack(context.WithoutCancel(ctx))
 	r.cancelled = err == nil
 	return err
+}
+
+// Renew keeps what was reserved of a concurrent limit for another lease, from now on. If the lease was over it is taken again, or denied: then
+// nothing is reserved any more. It may be called while others call Cancel.
+func (r *Reservation) Renew(ctx context.Context) (Decision, error) {
+	l := r.limiter
+	if l.limit.Algorithm != Concurrent {
+		return Decision{}, fmt.Errorf("weir: a reservation of %v has no lease to renew; accepted: one of a concurrent limit", l.limit)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cancelled || !r.Allowed {
+		return Decision{}, errors.New("weir: nothing is reserved that could be renewed; accepted: a reservation that was allowed, and not cancelled")
+	}
+	if err := ctx.Err(); err != nil {
+		return Decision{}, err
+	}
+	t, err := r.taken.Renew(ctx, l.time())
+	d, err := l.decision(t.Verdict, err)
+	if err == nil {
+		r.taken, r.cancelled = t, !d.Allowed
+	}
+	return d, err
 }
 
 func (r *Reservation) giveBack(ctx context.Context) error {

@@ -180,3 +180,20 @@ func ExampleSpec_Accounts() {
 	fmt.Println(store.Spec{Limit: limit}.Accounts(), store.Spec{Limit: limit, Name: "login"}.Accounts())
 	// Output: false true
 }
+
+func ExampleTaken_Renew() {
+	ctx, engine := context.Background(), memory.New(memory.Options{})
+	limit := algorithm.MustParseLimit("concurrent 2 lease=30s")
+	binding, err := engine.Bind(store.Spec{Limit: limit})
+	if err != nil {
+		panic(err)
+	}
+	taken, err := store.Part{Binding: binding, Limit: limit, Key: "user:42", Cost: 1}.Take(ctx, 0)
+	if err != nil {
+		panic(err)
+	}
+	taken, err = taken.Renew(ctx, int64(20*time.Second))
+	end, _ := taken.End()
+	fmt.Println(time.Duration(end), taken.Remaining, err)
+	// Output: 50s 1 <nil>
+}

@@ -232,17 +232,36 @@ type Taken struct {
 
 // Take takes the part's cost in a way that can be undone.
 func (p Part) Take(ctx context.Context, now int64) (t Taken, err error) {
-	t = Taken{Part: p, Outcome: Outcome{At: now}, asked: time.Now()}
-	clock, told := p.Binding.(Clock)
-	if told && now == OwnClock {
-		t.At = clock.Now()
-	}
-	if stamper, ok := p.Binding.(Stamper); ok && t.At == OwnClock {
-		t.Verdict, t.At, err = stamper.DoStamped(ctx, p.Key, p.op(), now)
-		return t, err
-	}
-	t.Verdict, err = p.Binding.Do(ctx, p.Key, p.op(), t.At)
+	t = Taken{Part: p, asked: time.Now()}
+	t.Outcome, err = p.stamped(ctx, p.op(), now)
 	return t, err
+}
+
+// Renew takes the cost anew, at now, in place of what was taken, which is of a concurrent limit. It is denied if the lease was over and there
+// is no room for another.
+func (t Taken) Renew(ctx context.Context, now int64) (Taken, error) {
+	end, known := t.End()
+	if !known {
+		return t, errors.New("weir: the store does not tell the time, by which leases are known; accepted: a store that does, or WithClock")
+	}
+	renewed := Taken{Part: t.Part, asked: time.Now()}
+	var err error
+	renewed.Outcome, err = t.stamped(ctx, algorithm.Op{Kind: algorithm.Renew, Cost: t.Cost, End: end}, now)
+	return renewed, err
+}
+
+// stamped carries out an operation, and says when, if the store tells.
+func (p Part) stamped(ctx context.Context, op algorithm.Op, now int64) (o Outcome, err error) {
+	o.At = now
+	if clock, told := p.Binding.(Clock); told && now == OwnClock {
+		o.At = clock.Now()
+	}
+	if stamper, ok := p.Binding.(Stamper); ok && o.At == OwnClock {
+		o.Verdict, o.At, err = stamper.DoStamped(ctx, p.Key, op, now)
+		return o, err
+	}
+	o.Verdict, err = p.Binding.Do(ctx, p.Key, op, o.At)
+	return o, err
 }
 
 // GiveBack undoes the Take, at now, as far as the limit still holds its units (see [algorithm.Limit.Outstanding]), and
