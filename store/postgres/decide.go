@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -35,7 +34,7 @@ func (e *engine) forget(ctx context.Context, name string, p *algorithm.Program, 
 }
 
 func (e *engine) take(ctx context.Context, name, head string, p *algorithm.Program, op algorithm.Op, now int64) (v algorithm.Verdict, at int64, done bool, err error) {
-	t, ok := takeOf(p, op.Cost, about(now))
+	t, ok := takeOf(p, op.Cost, e.about(now))
 	if !ok {
 		return v, 0, false, nil
 	}
@@ -66,9 +65,9 @@ func (e *engine) take(ctx context.Context, name, head string, p *algorithm.Progr
 }
 
 // about is an operation's time, or what the server's clock will say if this process's agrees with it.
-func about(now int64) int64 {
+func (e *engine) about(now int64) int64 {
 	if now == store.OwnClock {
-		return time.Now().UnixMicro()
+		return e.clock().UnixMicro()
 	}
 	return now
 }

@@ -163,6 +163,9 @@ func (w *walk) swap(ctx context.Context, op algorithm.Op) error {
 		if swapped, err := w.engine.Swap(ctx, w.name, swap.Cell{Record: other}, swap.Record{State: []int64{1}}, time.Hour); err != nil || swapped {
 			return fmt.Errorf("a swap for %v, which is not there: %v, %w", other, swapped, err)
 		}
+		if swapped, err := w.engine.Swap(ctx, w.name, swap.Cell{Record: other}, swap.Record{}, 0); err != nil || swapped {
+			return fmt.Errorf("a removal of %v, which is not there: %v, %w", other, swapped, err)
+		}
 	}
 	return nil
 }
@@ -228,6 +231,29 @@ func TestStatementsDoWhatProgramDoes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A window of the calendar is one at the server's time. If this process's clock is so far off that it can't say when that begins and ends, the
+// statement does nothing.
+func TestWindowsOfAnotherClock(t *testing.T) {
+	e := testEngine(t, Options{})
+	p := programs(t, "10/day")[0]
+	for i, off := range []time.Duration{0, 23 * time.Hour, -23 * time.Hour, 72 * time.Hour, -72 * time.Hour} {
+		for _, name := range []string{"k", fmt.Sprint("fresh ", i)} {
+			e.clock = func() time.Time { return time.Now().Add(off) }
+			v, at, done, err := e.Decide(t.Context(), name, "", p, algorithm.Op{Cost: 1}, store.OwnClock)
+			if far := off.Abs() > 24*time.Hour; err != nil || done == far {
+				t.Errorf("%v off, %s: decided is %v, %v", off, name, done, err)
+			}
+			cell, err := e.Load(t.Context(), name)
+			if err != nil || len(cell.State) == 0 == done && name != "k" {
+				t.Errorf("%v off, %s: %v, %v", off, name, cell.State, err)
+			}
+			if windows := p.Windows(at); done && (v.Granted != 1 || cell.State[0] != windows[1]) {
+				t.Errorf("%v off, %s: %+v in %v, want one of %v", off, name, v, cell.State, windows)
+			}
+		}
 	}
 }
 

@@ -24,6 +24,7 @@ type engine struct {
 	unlogged bool
 	makes    bool // the table, if it is missing
 	heals    bool
+	clock    func() time.Time // of this process; nothing is decided by it
 
 	load, insert, update, remove, reset string
 	mend, discard                       string // update and remove, of what is no list
@@ -39,7 +40,7 @@ type engine struct {
 
 func newEngine(pool *pgxpool.Pool, t table, o Options) *engine {
 	e := &engine{
-		pool: pool, table: t, unlogged: o.Unlogged, makes: !o.NoMigrate, heals: !o.TrustClientTime,
+		pool: pool, table: t, unlogged: o.Unlogged, makes: !o.NoMigrate, heals: !o.TrustClientTime, clock: time.Now,
 		load: t.in(on("words", load)),
 		insert: t.in(`INSERT INTO TABLE AS kept (name, head, words, expires) VALUES ($1, $2, $3, ` + expires("$4") + `)
 			ON CONFLICT (name) DO UPDATE SET head = excluded.head, words = excluded.words, expires = excluded.expires

@@ -91,7 +91,7 @@ func TestJointsOfOneProcessDoNotCompete(t *testing.T) {
 			}
 		}
 	}
-	if len(s.joints.busy) > 0 || len(s.joints.waiting) > 0 {
+	if s.joints.close(); len(s.joints.busy) > 0 || len(s.joints.waiting) > 0 {
 		t.Errorf("%v and %d joints are left", s.joints.busy, len(s.joints.waiting))
 	}
 }
@@ -102,7 +102,7 @@ func TestS6JointsAreOneStep(t *testing.T) {
 	table := tableOf(t)
 	const most = 60
 	var granted atomic.Int64
-	done := make(chan struct{})
+	looking, done := make(chan struct{}), make(chan struct{})
 	var wg, watch sync.WaitGroup
 	for i := range 3 {
 		s := testStore(t, table)
@@ -110,6 +110,7 @@ func TestS6JointsAreOneStep(t *testing.T) {
 		for j := range 6 {
 			parts := [][]store.Part{{a, b}, {b, a}}[(i+j)%2]
 			wg.Go(func() {
+				<-looking
 				for range 15 {
 					if passed(t, s, parts) {
 						granted.Add(1)
@@ -122,11 +123,6 @@ func TestS6JointsAreOneStep(t *testing.T) {
 	looks := 0
 	watch.Go(func() {
 		for {
-			select {
-			case <-done:
-				return
-			default:
-			}
 			var counts []int64
 			if err := e.pool.QueryRow(context.Background(), e.table.in(`SELECT coalesce(array_agg(words[2]), '{}') FROM TABLE`)).Scan(&counts); err != nil {
 				t.Error(err)
@@ -135,7 +131,14 @@ func TestS6JointsAreOneStep(t *testing.T) {
 			if len(counts) == 1 || len(counts) == 2 && counts[0] != counts[1] {
 				t.Errorf("%v were charged at one time", counts)
 			}
-			looks++
+			if looks++; looks == 1 {
+				close(looking)
+			}
+			select {
+			case <-done:
+				return
+			default:
+			}
 		}
 	})
 	wg.Wait()
@@ -148,7 +151,7 @@ func TestS6JointsAreOneStep(t *testing.T) {
 
 // swapAll replaces all or none, waits for nobody who has a lock, and for those who insert.
 func TestSwapAll(t *testing.T) {
-	e := testEngine(t, Options{})
+	e := testStore(t, tableOf(t)).engine
 	record := func(n int64) swap.Record { return swap.Record{Head: fmt.Sprint(n, "/1h"), State: []int64{n}} }
 	try := func(what string, want bool, changes ...change) {
 		t.Helper()
@@ -246,10 +249,13 @@ func TestJointsThatAreGivenUp(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), s.engine.table.in(`LOCK TABLE IN ACCESS EXCLUSIVE MODE`)); err != nil {
 		t.Fatal(err)
 	}
-	waiting := func(n int) {
+	waiting := func(n int, busy ...string) {
 		for until := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
 			s.joints.mu.Lock()
 			there := len(s.joints.waiting) == n && len(s.joints.busy) > 0
+			for _, key := range busy {
+				there = there && s.joints.busy["weir:1:{"+key+"}:n%2010/1h"]
+			}
 			s.joints.mu.Unlock()
 			if there {
 				return
@@ -269,10 +275,12 @@ func TestJointsThatAreGivenUp(t *testing.T) {
 		}
 	})
 	waiting(1)
-	wg.Go(func() { passed(t, s, []store.Part{c, a}) })
+	wg.Go(func() { passed(t, s, []store.Part{c, partOf(t, s, "10/1h", "d")}) }) // behind one who waits
 	waiting(2)
+	wg.Go(func() { passed(t, s, []store.Part{partOf(t, s, "10/1h", "e"), partOf(t, s, "10/1h", "f")}) }) // it overtakes, and nobody with it
+	waiting(2, "e")
 	cancel()
-	waiting(1)
+	waiting(0, "d")
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +288,7 @@ func TestJointsThatAreGivenUp(t *testing.T) {
 	for _, p := range []struct {
 		store.Part
 		used int64
-	}{{a, 2}, {b, 1}, {c, 1}} {
+	}{{a, 1}, {b, 1}, {c, 1}} {
 		if v, err := p.Binding.Do(t.Context(), p.Key, algorithm.Op{}, jointNoon); err != nil || p.Limit.Capacity()-v.Remaining != p.used {
 			t.Errorf("%v: %d remain, %v, want %d used", p.Limit, v.Remaining, err, p.used)
 		}

@@ -134,6 +134,9 @@ func TestTableOfOthers(t *testing.T) {
 	if _, err := postgres.Open(t.Context(), url, o); err == nil || !strings.Contains(err.Error(), "not one of weir's") {
 		t.Error(err)
 	}
+	if n := query[int](t, url, `SELECT count(*) FROM information_schema.columns WHERE table_name = $1`, o.Table); n != 1 {
+		t.Errorf("it has %d columns, want 1", n)
+	}
 }
 
 func TestURL(t *testing.T) {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -111,6 +112,47 @@ func (tx timed) Commit(ctx context.Context) error {
 		return err
 	}
 	return tx.Tx.Commit(ctx)
+}
+
+// A take that waits for a row which becomes another limit's, or which another makes, does nothing; nor does a swap for nothing where there is a head.
+func TestTakeLosesToAnotherLimit(t *testing.T) {
+	e := testEngine(t, Options{})
+	p := programs(t, "fixed-window 1000/1000h")[0]
+	for what, sql := range map[string]string{
+		"changed": `UPDATE TABLE SET head = 'fixed-window 2000/1000h' WHERE name = $1`,
+		"made":    `INSERT INTO TABLE SELECT $1, ARRAY[(extract(epoch FROM now()) / 3600000)::bigint, 1], now() + interval '1 h', 'fixed-window 2000/1000h'`,
+	} {
+		name := fmt.Sprint(what, time.Now())
+		if what == "changed" {
+			if _, _, done, err := e.Decide(t.Context(), name, p.Head(), p, algorithm.Op{Cost: 1}, store.OwnClock); err != nil || !done {
+				t.Fatal(done, err)
+			}
+		}
+		tx := begin(t)
+		if _, err := tx.Exec(t.Context(), e.table.in(sql), name); err != nil {
+			t.Fatal(err)
+		}
+		var done bool
+		var err error
+		meanwhile(t, e, tx, func() {
+			_, _, done, err = e.Decide(t.Context(), name, p.Head(), p, algorithm.Op{Cost: 1}, store.OwnClock)
+		})
+		if done || err != nil {
+			t.Errorf("%s: decided is %v, %v", what, done, err)
+		}
+		cell, err := e.Load(t.Context(), name)
+		if err != nil || cell.Head != "fixed-window 2000/1000h" || len(cell.State) != 2 || cell.State[1] != 1 {
+			t.Errorf("%s: %+v, %v", what, cell, err)
+		}
+		old := cell
+		old.State = nil
+		if swapped, err := e.Swap(t.Context(), name, cell, old.Record, time.Hour); !swapped || err != nil {
+			t.Errorf("%s: swapped is %v, %v", what, swapped, err)
+		}
+		if swapped, err := e.Swap(t.Context(), name, swap.Cell{}, cell.Record, time.Hour); swapped || err != nil {
+			t.Errorf("%s: a swap for nothing: %v, %v", what, swapped, err)
+		}
+	}
 }
 
 // A swap for words that another transaction is replacing waits for it, and is lost: it neither replaces nor removes the new ones.

@@ -1,7 +1,9 @@
 package postgres
 
 import (
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	start "github.com/weirlimit/weir/store/storetest/engine"
@@ -10,5 +12,10 @@ import (
 // SharedServer is one server for the tests that leave it running.
 var SharedServer = start.Shared(func(t testing.TB) *start.Server { return start.Postgres(t) })
 
-// tableOf is a table of the test's own.
-func tableOf(t testing.TB) string { return strings.NewReplacer("/", "_", " ", "_").Replace(t.Name()) }
+// tablesOf counts the tables of tests.
+var tablesOf atomic.Int64
+
+// tableOf is a table that no test had before, also where one is run again.
+func tableOf(t testing.TB) string {
+	return fmt.Sprint(strings.NewReplacer("/", "_", " ", "_").Replace(t.Name()), "_", tablesOf.Add(1))
+}

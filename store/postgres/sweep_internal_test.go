@@ -127,7 +127,7 @@ func TestOneProcessSweeps(t *testing.T) {
 
 func TestSweeperOutlivesErrors(t *testing.T) {
 	e := testEngine(t, Options{})
-	s, err := New(e.pool, Options{Table: "sweep_errors", SweepEvery: time.Millisecond, sweeping: eager})
+	s, err := New(e.pool, Options{Table: tableOf(t), SweepEvery: time.Millisecond, sweeping: eager})
 	if err != nil {
 		t.Fatal(err)
 	}
