@@ -175,6 +175,45 @@ func TestPrefixesSeparate(t *testing.T) {
 	}
 }
 
+// A prefix is part of the name, and must not make one name of limits that have none.
+func TestLimitsWithoutANameStayApartUnderAPrefix(t *testing.T) {
+	d := start(t, server.Config{})
+	s := open(t, d.url()+"?prefix=a", remote.Options{})
+	for _, text := range []string{"9/1h", "fixed-window 9/1h", "8/1h"} {
+		b := bind(t, s, limit(text))
+		if v := take(t, b, "k"); v.Remaining != limit(text).Limit.Capacity()-1 {
+			t.Errorf("%s: %+v", text, v)
+		}
+		if _, err := b.Do(t.Context(), "k", algorithm.Op{Kind: algorithm.Reserve, Cost: 1, ID: 1, Life: 1e9}, store.OwnClock); !errors.Is(err, store.ErrUnnamed) {
+			t.Errorf("%s: a reservation: %v", text, err)
+		}
+		part := store.Part{Store: s, Binding: b, Limit: limit(text).Limit, Key: "k", Cost: 1, ID: 1, Life: 1e9}
+		if _, err := s.TakeAll(t.Context(), []store.Part{part}, store.OwnClock, nil); !errors.Is(err, store.ErrUnnamed) {
+			t.Errorf("%s: a reserved part: %v", text, err)
+		}
+		if v := take(t, b, "k"); v.Remaining != limit(text).Limit.Capacity()-2 {
+			t.Errorf("%s, another time: %+v", text, v)
+		}
+	}
+}
+
+// A part that is reserved again, by who had no answer, is granted what it has.
+func TestPartsAreReservedOnce(t *testing.T) {
+	s := open(t, start(t, server.Config{}).url(), remote.Options{})
+	named := store.Spec{Limit: limit("9/1h").Limit, Name: "n"}
+	parts := []store.Part{
+		{Store: s, Binding: bind(t, s, named), Limit: named.Limit, Name: "n", Key: "k", Cost: 4, ID: 77, Life: 1e9},
+		{Store: s, Binding: bind(t, s, limit("fixed-window 9/1h")), Limit: limit("fixed-window 9/1h").Limit, Key: "k", Cost: 1},
+	}
+	for i, cost := range []int64{4, 2} {
+		parts[0].Cost = cost
+		outcomes, err := s.TakeAll(t.Context(), parts, store.OwnClock, nil)
+		if err != nil || outcomes[0].Granted != 4 || outcomes[0].Remaining != 5 || outcomes[1].Granted != 1 || outcomes[1].Remaining != int64(8-i) {
+			t.Errorf("%d: %+v, %v", i, outcomes, err)
+		}
+	}
+}
+
 func TestLongKeysAndNamesAreRefusedHere(t *testing.T) {
 	d := start(t, server.Config{})
 	s := open(t, d.url(), remote.Options{})
