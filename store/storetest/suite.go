@@ -187,14 +187,14 @@ func (k *check) bindUnnamed(s store.Store, text string) *bound {
 	return b
 }
 
-// bindOn prepares several limits under the name of the first, if that has one, on the stores in turn.
-func (first *bound) bindOn(stores []store.Store, texts ...string) (all []*bound) {
-	first.Helper()
+// bindOn prepares several limits under the name, if there is one, on the stores in turn.
+func (b *bound) bindOn(stores []store.Store, texts ...string) (all []*bound) {
+	b.Helper()
 	for i, s := range stores {
 		limit := algorithm.MustParseLimit(texts[i%len(texts)])
-		b := first.bindSpec(s, store.Spec{Limit: limit, Name: first.spec.Name})
-		b.tag = first.tag
-		all = append(all, b)
+		other := b.bindSpec(s, store.Spec{Limit: limit, Name: b.spec.Name})
+		other.tag = b.tag
+		all = append(all, other)
 	}
 	return all
 }
