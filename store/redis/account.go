@@ -10,12 +10,15 @@ import (
 	"github.com/weirlimit/weir/store"
 )
 
-// Values as the script tells them, see swap.lua: "" for nothing, then 's' and a string, or 'l' and the elements of a list, one on a line.
+// Values as the script tells them, see swap.lua: "" for nothing, 's' and a string, 'l' and the elements of a list, one on a line, or 'x' for something else.
 //
 // An account is 'head|state', where head is that of algorithm.Account. A plain one whose state is a list has 'head|' before its first
 // element. If it is more than a state it is a string also then, with the positions and the units of all entries, and the script leaves it alone.
 
-var errNoHead = errors.New("it does not begin with the text of a limit and a |")
+var (
+	errNoHead = errors.New("it does not begin with the text of a limit and a |")
+	errOther  = errors.New("it is no string, and no list")
+)
 
 // account reads a value of the binding's.
 func (b *binding) account(value string) (a algorithm.Account, err error) {
@@ -23,6 +26,9 @@ func (b *binding) account(value string) (a algorithm.Account, err error) {
 		return algorithm.Account{}, nil
 	}
 	kind, first, rest := value[0], value[1:], ""
+	if kind == 'x' {
+		return a, errOther
+	}
 	if kind == 'l' {
 		first, rest, _ = strings.Cut(first, "\n")
 	}

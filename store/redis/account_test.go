@@ -478,3 +478,34 @@ func TestReservationsNeedAName(t *testing.T) {
 		}
 	}
 }
+
+// Many requests at once that several limits decide, with reservations on keys that all of them share, or some, get on within the timeout.
+func TestManyTogetherOnSharedAccounts(t *testing.T) {
+	s := open(t, redis.Options{Timeout: redis.DefaultTimeout})
+	name := once(t)
+	client, global := named(t, s, name, "1000/1000h")[0], named(t, s, name+"all", "1000/1000h")[0]
+	limit := algorithm.MustParseLimit("1000/1000h")
+	for _, clients := range []int{1, 50} {
+		var wg sync.WaitGroup
+		var granted atomic.Int64
+		for id := range 400 {
+			wg.Go(func() {
+				parts := []store.Part{
+					{Store: s, Binding: client, Limit: limit, Name: name, Key: fmt.Sprint("client", id%clients), Cost: 1, ID: int64(id + 1 + clients*1000), Life: int64(time.Hour)},
+					{Store: s, Binding: global, Limit: limit, Name: name + "all", Key: "global", Cost: 1, ID: int64(id + 1 + clients*1000), Life: int64(time.Hour)},
+				}
+				outcomes, err := s.TakeAll(t.Context(), parts, store.OwnClock, nil)
+				if err != nil {
+					t.Error(err)
+				} else if outcomes[0].Granted == 1 && outcomes[1].Granted == 1 {
+					granted.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if granted.Load() != 400 {
+			t.Errorf("%d of 400 pass, of %d clients", granted.Load(), clients)
+		}
+	}
+	t.Logf("%+v", s.Counts())
+}

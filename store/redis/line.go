@@ -10,104 +10,190 @@ import (
 	"github.com/weirlimit/weir/store"
 )
 
-// mostAtOnce is how many steps one swap carries.
+// mostAtOnce is about how many steps one swap carries.
 const mostAtOnce = 512
 
-// A waiter is a step that is to be taken by a swap.
+// A waiter is a request that is to be carried out by a swap.
 type waiter struct {
-	step
-	done    chan struct{} // closed when there is an answer
-	verdict algorithm.Verdict
-	at      int64
-	err     error
+	*request
+	names []string // of the steps, each once, in order
+	held  int      // how many of them it has
+	waits string   // the name that it waits for, if it does
+	found *reply   // what there is under the names, if that has been loaded
+
+	done     chan struct{} // closed when there is an answer
+	verdicts []algorithm.Verdict
+	time     int64 // the server's, in microseconds
+	err      error
 }
 
-// lines put the swaps of this process on one name together: while one is under way the other steps wait, and the next one carries them all.
+// lines see to it that of the swaps of this process no two are under way on one name at a time. A request has its names one after another, in their
+// order, so that no two wait for one another. A swap takes along those that wait for its names.
 type lines struct {
-	mu      sync.Mutex
-	waiting map[string][]*waiter // by the names on which a swap is under way
+	mu   sync.Mutex
+	busy map[string][]*waiter // those that wait for each name that somebody has
 }
 
-// join puts a step in the line of its name, and reports whether there was none: who began it sees to it.
-func (l *lines) join(w *waiter) (began bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, busy := l.waiting[w.name]
-	l.waiting[w.name] = append(l.waiting[w.name], w)
-	return !busy
-}
-
-// leave takes a step out of its line, if it is still there.
-func (l *lines) leave(w *waiter) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	line := l.waiting[w.name]
-	i := slices.Index(line, w)
-	if i >= 0 {
-		l.waiting[w.name] = slices.Delete(line, i, i+1)
+func newWaiter(q *request, found *reply) *waiter {
+	w := &waiter{request: q, names: make([]string, len(q.steps)), found: found, done: make(chan struct{})}
+	for i := range q.steps {
+		w.names[i] = q.steps[i].name
 	}
-	return i >= 0
+	slices.Sort(w.names)
+	w.names = slices.Compact(w.names)
+	return w
 }
 
-// next takes the first steps out of a line, which ends if there are none.
-func (l *lines) next(name string) []*waiter {
+// join has a request wait for its names. It returns the requests that have theirs, and are to be carried out together.
+func (l *lines) join(w *waiter) []*waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	line := l.waiting[name]
-	if len(line) == 0 {
-		delete(l.waiting, name)
+	if !l.advance(w) {
 		return nil
 	}
-	n := min(mostAtOnce, len(line))
-	l.waiting[name] = slices.Clone(line[n:])
-	return line[:n]
+	return l.board(w)
 }
 
-// await takes a step by a swap, with others of this process on the same name. found has the value, if it has been loaded.
-func (s *Store) await(ctx context.Context, st step, found *reply) (algorithm.Verdict, int64, error) {
+// advance gives a request the names that it has not, and reports whether it has them all.
+func (l *lines) advance(w *waiter) bool {
+	for ; w.held < len(w.names); w.held++ {
+		name := w.names[w.held]
+		if waiting, busy := l.busy[name]; busy {
+			w.waits, w.found = name, nil
+			l.busy[name] = append(waiting, w)
+			return false
+		}
+		l.busy[name] = nil
+	}
+	w.waits = ""
+	return true
+}
+
+// board adds to a request that has its names those that wait for one of them, and for no names that others have.
+func (l *lines) board(first *waiter) []*waiter {
+	flight, names, steps := []*waiter{first}, slices.Clone(first.names), len(first.steps)
+	has := map[string]bool{}
+	for _, name := range names {
+		has[name] = true
+	}
+	for i := 0; i < len(names); i++ { // there may be more names with each that comes along
+		l.busy[names[i]] = slices.DeleteFunc(l.busy[names[i]], func(w *waiter) bool {
+			if steps+len(w.steps) > mostAtOnce || slices.ContainsFunc(w.names[w.held:], func(name string) bool {
+				_, busy := l.busy[name]
+				return busy && !has[name]
+			}) {
+				return false
+			}
+			for j, name := range w.names {
+				if j >= w.held && !has[name] {
+					l.busy[name] = nil
+				}
+				if !has[name] {
+					has[name], names = true, append(names, name)
+				}
+			}
+			w.held, w.waits = len(w.names), ""
+			flight, steps = append(flight, w), steps+len(w.steps)
+			return true
+		})
+	}
+	if len(flight) > 1 {
+		first.found = nil // it was loaded before the others asked
+	}
+	return flight
+}
+
+// release takes names from who has them, and gives them to those that have waited longest. It returns what is to be carried out then.
+func (l *lines) release(names []string) (flights [][]*waiter) {
+	var ready []*waiter
+	for _, name := range names {
+		waiting, busy := l.busy[name]
+		switch {
+		case !busy:
+		case len(waiting) == 0:
+			delete(l.busy, name)
+		default:
+			w := waiting[0]
+			l.busy[name] = slices.Delete(waiting, 0, 1)
+			if w.held++; l.advance(w) {
+				ready = append(ready, w)
+			}
+		}
+	}
+	for _, w := range ready {
+		flights = append(flights, l.board(w))
+	}
+	return flights
+}
+
+// end ends a flight.
+func (l *lines) end(flight []*waiter) [][]*waiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var names []string
+	for _, w := range flight {
+		names = append(names, w.names...)
+	}
+	slices.Sort(names)
+	return l.release(slices.Compact(names))
+}
+
+// leave takes out a request that still waits for a name.
+func (l *lines) leave(w *waiter) (left bool, flights [][]*waiter) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w.waits == "" {
+		return false, nil
+	}
+	waiting := l.busy[w.waits]
+	i := slices.Index(waiting, w)
+	l.busy[w.waits] = slices.Delete(waiting, i, i+1)
+	return true, l.release(w.names[:w.held])
+}
+
+// await carries out a request by a swap, with others of this process on the same names. found has what there is under them, if that has been
+// loaded. The time is the server's, in microseconds.
+func (s *Store) await(ctx context.Context, q *request, found *reply) ([]algorithm.Verdict, int64, error) {
 	if err := ctx.Err(); err != nil {
-		return algorithm.Verdict{}, 0, st.givenUp(err, store.ErrNothingDone)
+		return nil, 0, q.givenUp(err, store.ErrNothingDone)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	w := &waiter{step: st, done: make(chan struct{})}
-	if s.lines.join(w) {
-		go s.serve(st.name, found) //nolint:gosec,contextcheck // it goes on for others when this context ends
+	w := newWaiter(q, found)
+	if flight := s.lines.join(w); flight != nil {
+		go s.fly(flight) //nolint:gosec,contextcheck // it goes on for others when this context ends
 	}
 	select {
 	case <-w.done:
-		return w.verdict, w.at * tick, w.err
+		return w.verdicts, w.time, w.err
 	case <-ctx.Done():
 	}
-	if s.lines.leave(w) {
-		return algorithm.Verdict{}, 0, st.givenUp(ctx.Err(), store.ErrNothingDone)
+	if left, flights := s.lines.leave(w); left {
+		for _, flight := range flights {
+			go s.fly(flight) //nolint:gosec,contextcheck // as above
+		}
+		return nil, 0, q.givenUp(ctx.Err(), store.ErrNothingDone)
 	}
-	return algorithm.Verdict{}, 0, st.givenUp(ctx.Err(), errUnknown)
+	return nil, 0, q.givenUp(ctx.Err(), errUnknown)
 }
 
-// givenUp is the error of a step whose time is over.
-func (s *step) givenUp(err, known error) error {
-	s.store.failures.Add(1)
-	return fmt.Errorf("redis: %s at %s: %w; %w", verb(s.op.Kind), s.store.server, err, known)
+// givenUp is the error of a request whose time is over.
+func (q *request) givenUp(err, known error) error {
+	q.store.failures.Add(1)
+	return fmt.Errorf("redis: %s at %s: %w; %w", q.verb, q.store.server, err, known)
 }
 
-// serve takes the steps of a line until there are none. The swaps have a time of their own: that of a caller ends with it, and others go on.
-func (s *Store) serve(name string, found *reply) {
-	for line := s.lines.next(name); line != nil; line = s.lines.next(name) {
-		q := request{store: s, verb: verb(line[0].op.Kind), mode: each, steps: make([]step, len(line))}
-		for i, w := range line {
-			q.steps[i] = w.step
+// fly carries out a flight. It has a time of its own: that of a caller ends with it, and the requests of others go on.
+func (s *Store) fly(flight []*waiter) {
+	swap := newSwapping(s, flight)
+	err := swap.run(context.Background())
+	for _, next := range s.lines.end(flight) {
+		go s.fly(next)
+	}
+	for _, w := range flight {
+		if err != nil {
+			w.err = err
 		}
-		if len(line) > 1 {
-			found = nil // it was loaded before the others asked
-		}
-		verdicts, at, err := q.swap(context.Background(), found)
-		found = nil
-		for i, w := range line {
-			if w.err = err; err == nil {
-				w.verdict, w.at = verdicts[i], w.step.at(at)
-			}
-			close(w.done)
-		}
+		close(w.done)
 	}
 }

@@ -139,7 +139,7 @@ const (
 func (q *request) decide(ctx context.Context) ([]algorithm.Verdict, int64, error) {
 	for i := range q.steps {
 		if q.steps[i].swaps() {
-			return q.swap(ctx, nil)
+			return q.store.await(ctx, q, nil)
 		}
 	}
 	r, err := q.ask(ctx)
@@ -147,7 +147,7 @@ func (q *request) decide(ctx context.Context) ([]algorithm.Verdict, int64, error
 		return nil, 0, err
 	}
 	if r.values() {
-		return q.swap(ctx, &r)
+		return q.store.await(ctx, q, &r)
 	}
 	verdicts, err := q.read(r)
 	return verdicts, r.at, err

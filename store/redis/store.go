@@ -63,7 +63,7 @@ func New(client rueidis.Client, o Options) (*Store, error) {
 	}
 	return &Store{
 		client: client, server: "a server", prefix: o.Prefix, trusts: o.TrustClientTime, timeout: o.Timeout,
-		cluster: client.Mode() == rueidis.ClientModeCluster, lines: lines{waiting: map[string][]*waiter{}},
+		cluster: client.Mode() == rueidis.ClientModeCluster, lines: lines{busy: map[string][]*waiter{}},
 	}, nil
 }
 

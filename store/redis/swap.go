@@ -12,53 +12,68 @@ import (
 	"github.com/weirlimit/weir/store"
 )
 
-// A swapping carries out a request here, for what the script leaves alone: all values are loaded, the steps are taken by algorithm.Account, and
-// the new values are swapped in, by one call of the script, if none has changed. If one has, it begins again.
+// A swapping carries out requests here, for what the script leaves alone: all values are loaded, the steps are taken by algorithm.Account, one
+// request after another, and the new values are swapped in, by one call of the script, if none has changed. If one has, it begins again.
 type swapping struct {
-	*request
-	names []string // each once
-	of    []int    // the name of each step
+	store    *Store
+	verb     string // in errors
+	requests []*waiter
+	names    []string
+	of       map[string]int // where a name is among them
 
-	at       int64 // the server's time when the values were read
+	at       int64    // the server's time when the values were read
+	values   []string // as they were read
+	before   []algorithm.Account
 	accounts []algorithm.Account
-	verdicts []algorithm.Verdict
+	foreign  []error // why a value is no account, if it is none
+	firsts   []first
 	healed   int64
 }
 
-// swap carries out the request by a swap. found has the values, if they have been loaded.
-func (q *request) swap(ctx context.Context, found *reply) ([]algorithm.Verdict, int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, q.store.timeout)
-	defer cancel()
-	w := &swapping{request: q, of: make([]int, len(q.steps)), verdicts: make([]algorithm.Verdict, len(q.steps))}
-	for i := range q.steps {
-		n := slices.Index(w.names, q.steps[i].name)
-		if n < 0 {
-			n, w.names = len(w.names), append(w.names, q.steps[i].name)
+// A first is of the steps on one name.
+type first struct {
+	step *step // the one of the earliest time
+	at   int64 // that
+	told bool  // a caller told the time of any
+}
+
+func newSwapping(s *Store, requests []*waiter) *swapping {
+	w := &swapping{store: s, verb: requests[0].verb, requests: requests, of: map[string]int{}}
+	for _, r := range requests {
+		for i := range r.steps {
+			name := r.steps[i].name
+			if _, known := w.of[name]; !known {
+				w.of[name] = len(w.names)
+				w.names = append(w.names, name)
+			}
 		}
-		w.of[i] = n
 	}
-	if len(w.names) < len(q.steps) {
-		found = nil // it has some values more than once
-	}
-	r, err := w.load(ctx, found)
+	return w
+}
+
+// run carries out the requests. Its error is that of all of them.
+func (w *swapping) run(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, w.store.timeout)
+	defer cancel()
+	r, err := w.load(ctx)
 	for lost := 0; err == nil; lost++ {
 		began := time.Now()
 		var swapped bool
 		if r, swapped, err = w.try(ctx, r); swapped {
-			q.store.healed.Add(w.healed)
-			return w.verdicts, w.at, nil
+			w.store.healed.Add(w.healed)
+			return nil
 		}
 		if err == nil {
-			q.store.conflicts.Add(1)
+			w.store.conflicts.Add(1)
 			err = w.pause(ctx, lost, time.Since(began))
 		}
 	}
-	return nil, 0, err
+	return err
 }
 
-func (w *swapping) load(ctx context.Context, found *reply) (reply, error) {
-	if found != nil {
-		return *found, nil
+func (w *swapping) load(ctx context.Context) (reply, error) {
+	if first := w.requests[0]; first.found != nil && len(first.steps) == len(w.names) {
+		return *first.found, nil
 	}
 	r, err := w.store.ask(ctx, w.verb, w.names, []string{"", "v", ""})
 	if err != nil {
@@ -69,17 +84,16 @@ func (w *swapping) load(ctx context.Context, found *reply) (reply, error) {
 
 // try takes the steps on the values of a reply, and swaps the result in. If a value has changed, it returns the reply that says so.
 func (w *swapping) try(ctx context.Context, r reply) (_ reply, swapped bool, err error) {
-	w.at = r.at
-	values, err := r.readValues(len(w.names))
-	if err != nil {
+	w.at, w.healed = r.at, 0
+	if w.values, err = r.readValues(len(w.names)); err != nil {
 		return r, false, err
 	}
-	if err := w.read(values); err != nil {
-		return r, false, err
+	w.read()
+	w.before = slices.Clone(w.accounts)
+	for _, q := range w.requests {
+		w.take(q)
 	}
-	before := slices.Clone(w.accounts)
-	w.take()
-	args, changed := w.args(values, before)
+	args, changed := w.args()
 	if !changed {
 		return r, true, nil
 	}
@@ -87,80 +101,88 @@ func (w *swapping) try(ctx context.Context, r reply) (_ reply, swapped bool, err
 	return r, err == nil && !r.values(), err
 }
 
-func (w *swapping) read(values []string) error {
-	w.accounts = make([]algorithm.Account, len(w.names))
-	for i := range w.steps {
-		n := w.of[i]
-		if w.accounts[n].Program != nil {
-			continue
+func (w *swapping) read() {
+	w.accounts, w.foreign, w.firsts = make([]algorithm.Account, len(w.names)), make([]error, len(w.names)), make([]first, len(w.names))
+	for _, q := range w.requests {
+		for i := range q.steps {
+			s := &q.steps[i]
+			n := w.of[s.name]
+			f := &w.firsts[n]
+			if f.step == nil {
+				w.accounts[n], w.foreign[n] = s.account(w.values[n])
+			}
+			if t := s.at(w.at); f.step == nil || t < f.at {
+				f.step, f.at = s, t
+			}
+			f.told = f.told || s.now != store.OwnClock
 		}
-		a, err := w.steps[i].account(values[n])
-		if err != nil {
-			return w.store.foreignValue(w.verb, w.names[n], err)
-		}
-		w.accounts[n] = a
 	}
-	return nil
 }
 
-// take takes the steps.
-func (w *swapping) take() {
-	w.healed = 0
-	denied := false
-	after := make([]algorithm.Account, len(w.steps))
-	healed := make([]bool, len(w.steps))
-	for i := range w.steps {
-		after[i], w.verdicts[i], healed[i] = w.account(i, w.steps[i].op)
-		if w.mode == each {
-			w.keep(i, after[i], healed[i])
+// take takes the steps of a request.
+func (w *swapping) take(q *waiter) {
+	q.time, q.err, q.verdicts = w.at, nil, make([]algorithm.Verdict, len(q.steps))
+	for i := range q.steps {
+		if err := w.foreign[w.of[q.steps[i].name]]; err != nil {
+			q.err = w.store.foreignValue(q.verb, q.steps[i].name, err)
+			return
 		}
-		denied = denied || w.verdicts[i].Granted < 0
 	}
-	if w.mode == each {
+	denied := false
+	after, healed := make([]algorithm.Account, len(q.steps)), make([]bool, len(q.steps))
+	for i := range q.steps {
+		s := &q.steps[i]
+		after[i], q.verdicts[i], healed[i] = w.step(s, s.op)
+		if q.mode == each {
+			w.keep(s, after[i], healed[i])
+		}
+		denied = denied || q.verdicts[i].Granted < 0
+	}
+	if q.mode == each {
 		return
 	}
-	looks := w.looks(denied)
-	for i := range w.steps {
-		if looks && w.verdicts[i].Granted >= 0 {
-			_, w.verdicts[i], _ = w.account(i, algorithm.Op{})
+	looks := q.looks(denied)
+	for i := range q.steps {
+		s := &q.steps[i]
+		if looks && q.verdicts[i].Granted >= 0 {
+			_, q.verdicts[i], _ = w.step(s, algorithm.Op{})
 		} else {
-			w.keep(i, after[i], healed[i])
+			w.keep(s, after[i], healed[i])
 		}
 	}
 }
 
-// account returns what becomes of a step's account, which it leaves alone.
-func (w *swapping) account(i int, op algorithm.Op) (a algorithm.Account, v algorithm.Verdict, healed bool) {
-	s := &w.steps[i]
-	a = w.accounts[w.of[i]]
+// step returns what becomes of a step's account, which it leaves alone.
+func (w *swapping) step(s *step, op algorithm.Op) (a algorithm.Account, v algorithm.Verdict, healed bool) {
+	a = w.accounts[w.of[s.name]]
 	a.State = slices.Clone(a.State)
 	healed = s.heals() && a.Heal(w.at)
 	a, r := a.Apply(s.program, op, s.at(w.at))
 	return a, r.Verdict(), healed
 }
 
-// keep makes an account that of the name, unless the step only looked.
-func (w *swapping) keep(i int, a algorithm.Account, healed bool) {
-	if op := w.steps[i].op; op.Cost == 0 && op.Kind != algorithm.Reset && !w.steps[i].swaps() {
+// keep makes an account that of the step's name, unless the step only looked.
+func (w *swapping) keep(s *step, a algorithm.Account, healed bool) {
+	if s.op.Cost == 0 && s.op.Kind != algorithm.Reset && !s.swaps() {
 		return
 	}
-	w.accounts[w.of[i]] = a
+	w.accounts[w.of[s.name]] = a
 	if healed {
 		w.healed++
 	}
 }
 
 // args returns the arguments of the swap, and whether it changes anything.
-func (w *swapping) args(values []string, before []algorithm.Account) (args []string, changed bool) {
+func (w *swapping) args() (args []string, changed bool) {
 	args = append(make([]string, 0, 2+4*len(w.names)), "", "x")
 	for n, a := range w.accounts {
-		if same(a, before[n]) {
-			args = append(args, values[n], "=", "", "")
+		if w.foreign[n] != nil || same(a, w.before[n]) {
+			args = append(args, w.values[n], "=", "", "")
 			continue
 		}
 		value, px, ms := w.value(n, a)
-		args = append(args, values[n], value, px, strconv.FormatInt(ms, 10))
-		changed = changed || value != values[n]
+		args = append(args, w.values[n], value, px, strconv.FormatInt(ms, 10))
+		changed = changed || value != w.values[n]
 	}
 	return args, changed
 }
@@ -170,25 +192,15 @@ const day = 86_400_000
 
 // value returns what to keep of an account, and for how long, in milliseconds.
 func (w *swapping) value(n int, a algorithm.Account) (value, px string, ms int64) {
-	var s *step
-	at, told := int64(0), false
-	for i := range w.steps {
-		if w.of[i] != n {
-			continue
-		}
-		if t := w.steps[i].at(w.at); s == nil || t < at {
-			s, at = &w.steps[i], t
-		}
-		told = told || w.steps[i].now != store.OwnClock
-	}
-	life := max(0, a.Life(at))
-	if told {
-		return s.value(a), "PX", (life+999)/1000 + day
-	}
-	if life == 0 {
+	f := w.firsts[n]
+	life := max(0, a.Life(f.at))
+	switch {
+	case f.told:
+		return f.step.value(a), "PX", (life+999)/1000 + day
+	case life == 0:
 		return "", "PXAT", 0
 	}
-	return s.value(a), "PXAT", (at + life + 999) / 1000
+	return f.step.value(a), "PXAT", (f.at + life + 999) / 1000
 }
 
 const (

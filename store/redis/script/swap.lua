@@ -1,7 +1,7 @@
 -- Values as they are, for who takes the step elsewhere. Mode 'v' tells them; mode 'x' replaces them, all or none, if none has changed.
 --
 -- They are told after the time as ' ?', and for each key the value's length, ':', the value: '' where there is none, 's' and a string,
--- 'l' and the elements of a list, each but the last ended by a line feed. It is an error if a value is something else.
+-- 'l' and the elements of a list, each but the last ended by a line feed, 'x' for something else.
 --
 -- ARGV of 'x', for each key: the value that was told, the new one ('=' for the same), 'PX' or 'PXAT', and that time in ms. If one has changed
 -- nothing is done, and they are told; else the reply is '+'.
@@ -12,8 +12,7 @@ local function values()
     local value = redis.pcall('GET', KEYS[i])
     if type(value) == 'table' then
       value = redis.pcall('LRANGE', KEYS[i], 0, -1)
-      if value.err then return nil, i end
-      value = 'l' .. table.concat(value, '\n')
+      value = value.err and 'x' or 'l' .. table.concat(value, '\n')
     else
       value = value and 's' .. value or ''
     end
@@ -22,8 +21,7 @@ local function values()
   return found
 end
 
-local function told(found, wrong)
-  if not found then return redis.error_reply('WEIRSTATE ' .. wrong) end
+local function told(found)
   local reply = { seconds, ' ', micros, ' ?' }
   for i = 1, #found do
     reply[#reply + 1] = #found[i] .. ':'
@@ -35,8 +33,7 @@ end
 if mode == 'v' then return told(values()) end
 
 if mode == 'x' then
-  local found, wrong = values()
-  if not found then return told(found, wrong) end
+  local found = values()
   for i = 1, #KEYS do
     if found[i] ~= ARGV[4 * i - 1] then return told(found) end
   end
