@@ -167,8 +167,12 @@ func (s *Set) Config() *Config {
 
 // note keeps and logs what became of a change.
 func (s *Set) note(status *SourceStatus, what, source string, err error) {
+	before := status.Err
 	status.update(source, err)
 	if err != nil {
+		if before != nil && before.Error() == err.Error() { // it is offered again and again
+			return
+		}
 		s.log.Error("a change was refused; what was in use stays", "of", what, "source", source, "error", err)
 		return
 	}
