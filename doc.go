@@ -6,7 +6,7 @@
 //		// come back after d.RetryAfter
 //	}
 //
-// A [Limit] is at most Count units per Period, under one of fourteen algorithms; [ParseLimit] reads its text form. A
+// A [Limit] is at most Count units per Period, under one of sixteen algorithms; [ParseLimit] reads its text form. A
 // [Limiter] enforces one limit on any number of keys: who is limited, such as a user, an address or an API key. A request
 // takes units, its cost. The [Decision] says whether it may pass, what remains, and when to come back. A denial is a
 // decision and costs nothing; an error means that none could be made, and it is for the program to say what happens then.
@@ -17,15 +17,16 @@
 //   - [Limiter.TakeMany] asks for many keys at once, faster; [Limiter.TakeUpTo] takes what there is.
 //   - [Limiter.Peek] looks and changes nothing; [Limiter.Refund] gives back; [Limiter.Reset] forgets the key.
 //   - [Limiter.Wait] blocks until the request may pass, first in, first out.
-//   - [Limiter.Reserve] is a Take that can be cancelled, for work that may not happen.
+//   - [Limiter.Reserve] is a Take that can be cancelled, for work that may not happen, and of a concurrent limit for work that is in flight.
+//   - [Limiter.Hold] takes an estimate, for work whose cost is known at its end.
 //
 // Those that end in At take the time as an argument, for tests, replays and simulations.
 //
 // # Where the state is
 //
 // In the memory of the process, unless [WithStore] says otherwise; see package store/memory for its bounds and its
-// clocks. A limiter made without a store has one of its own. Limiters on one store share a key's state if their name and
-// their limit are equal; [WithName] keeps them apart.
+// clocks. A limiter made without a store has one of its own. Limiters of one name ([WithName]) on one store share a key's state, also when their
+// limits differ: what was used stays used when a limit changes. Those without a name share it if their limits are equal.
 //
 // # Exactness
 //

@@ -107,7 +107,8 @@ func WithStore(s store.Store) Option { return func(o *options) { o.store = s } }
 // their clocks must then agree.
 func WithClock(now func() time.Time) Option { return func(o *options) { o.now = now } }
 
-// WithName keeps the limiter's state apart from that of other limiters of equal limit on the same store.
+// WithName keeps the limiter's state under a name, which all limiters of the name share that are on the same store, whatever their limits: a limit
+// can change, and what was used stays used. The state of others, also of equal limit, is apart.
 func WithName(name string) Option { return func(o *options) { o.name = name } }
 
 // New returns a limiter. It refuses a limit that makes no sense with a *LimitError.

@@ -27,7 +27,9 @@
 //   - No window may hold more than the quota: [SlidingLog] while the quota is small, else [SlidingBuckets].
 //   - The quota is known to people by the clock: [FixedWindow]; by their own first request: [QuotaReset]; as an
 //     allowance that is saved up: [RefillBucket].
+//   - The quota is by the day or month of a calendar: [Calendar].
 //   - Clients just above the limit must be stopped soon: [Exponential], [SlidingWindow] or [Hybrid].
+//   - The work itself must be bounded, not how often it begins: [Concurrent].
 //
 // [GCRA], [LeakyBucket] and [Cooldown] decide as the token bucket does. They are here under the names that people
 // look for, and run the same code.
@@ -36,6 +38,11 @@
 //
 // Each constant's comment has the definition, the worst case, the reaction time, the size of the state, the use and
 // the source: [TokenBucket], [GCRA], [LeakyBucket], [LeakyQueue], [Cooldown], [MinInterval], [RefillBucket],
-// [FixedWindow], [QuotaReset], [SlidingLog], [SlidingWindow], [SlidingBuckets], [Hybrid], [Exponential].
+// [FixedWindow], [QuotaReset], [SlidingLog], [SlidingWindow], [SlidingBuckets], [Hybrid], [Exponential], [Calendar], [Concurrent].
 // docs/algorithms.md compares them side by side.
+//
+// # When a limit changes, and paying later
+//
+// An [Account] is a state under a name. Its limit may change, and what was used stays used: [Account.Apply] does what
+// [Program.Apply] does, whatever the limit that made the state. Accounts also keep reservations, which a [Reserve] makes and a [Commit] settles.
 package algorithm
