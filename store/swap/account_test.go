@@ -71,7 +71,7 @@ func TestReservationsLive(t *testing.T) {
 		}
 	}
 	do(t, b, algorithm.Op{Kind: algorithm.Reserve, ID: 9, Life: 1001}, store.OwnClock) // two microseconds
-	*now += 1
+	*now++
 	if v := do(t, b, algorithm.Op{Kind: algorithm.Commit, Cost: 1, ID: 8}, store.OwnClock); v.Granted != -1 || v.Wait != algorithm.Never {
 		t.Errorf("after its life: %+v", v)
 	}
