@@ -34,7 +34,7 @@ type rules struct {
 	own     map[boundKey]*bound // of clients' own limits
 }
 
-// bindAll binds all limits of the configuration. A limit that was bound before is taken from there.
+// bindAll binds all limits of the configuration.
 func (s *Set) bindAll(v *inventory, p *problems) {
 	bind := func(r *rule, g *group) {
 		for _, b := range g.limits {

@@ -41,7 +41,7 @@ type claim struct {
 
 // Check decides a request. All limits of all policies that match it are charged together, or none is: the decision lists what stands for each.
 //
-// Limits that are not enforced are charged when the request passes all others, as it would be if they were enforced: a policy in shadow mode when no
+// A candidate is tried on clients that have the default limits. Limits that are not enforced are charged when the request passes all others, as it would be if they were enforced: a policy in shadow mode when no
 // enforced policy denies, a candidate when no other policy does. Each policy's are charged together, or none of them.
 //
 // The error is a [*RequestError] if the request makes no sense, or that of ctx. An error of the store is not one: policies then do as their on_store_error says,
@@ -121,34 +121,41 @@ func (c *checking) decide(ctx context.Context, policies []applied) (Decision, er
 		return Decision{}, err
 	}
 	denied := c.sum(each)
+	beside := len(shadows) > 0
 	for _, group := range byPolicy(shadows) {
 		each = append(each, c.quietly(ctx, group, len(denied) == 0)...)
 	}
 	for i := range policies {
 		a := &policies[i]
 		a.counts.checked.Add(1)
-		if a.candidate == nil {
+		if !a.tries() {
 			continue
 		}
+		beside = true
 		others := len(denied) == 0 || len(denied) == 1 && denied[0] == a.name
 		each = append(each, c.quietly(ctx, claims(a, a.candidate, Candidate), others)...)
 	}
 	c.count(policies, each)
-	c.finish(policies, each)
+	if beside {
+		inOrder(policies, each)
+	}
+	c.decided.Each = each
+	if len(c.held) > 0 {
+		c.decided.Token = token{id: c.id, held: c.held}.String()
+	}
 	return c.decided, nil
 }
 
-// finish lists what stands for each limit, in the order of the policies, and writes the token.
-func (c *checking) finish(policies []applied, each []LimitDecision) {
+// tries reports whether the policy tries its candidate on the client. It is there instead of the default limits, not of plans.
+func (a *applied) tries() bool { return a.candidate != nil && a.group == a.limits }
+
+// inOrder puts what stands for each limit into the order of the policies.
+func inOrder(policies []applied, each []LimitDecision) {
 	place := make(map[string]int, len(policies))
 	for i := range policies {
 		place[policies[i].name] = i
 	}
 	slices.SortStableFunc(each, func(a, b LimitDecision) int { return place[a.Policy] - place[b.Policy] })
-	c.decided.Each = each
-	if len(c.held) > 0 {
-		c.decided.Token = token{id: c.id, held: c.held}.String()
-	}
 }
 
 // claims returns what a group of a policy is charged for.

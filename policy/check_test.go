@@ -251,6 +251,18 @@ func TestPlans(t *testing.T) {
 	wantRemaining(t, s.check("GET /", "key=somebody"), true, 18, 198, 998)
 }
 
+// A candidate stands beside the default limits: clients with a plan, or limits of their own, have no part in it.
+func TestCandidateIsForTheDefaultLimits(t *testing.T) {
+	s := newTimed(t, `
+policies:
+  - {name: a, key: "attribute:key", limits: [fixed-window 9/1h], plans: {gold: [fixed-window 20/1h], free: unlimited}, candidate: [fixed-window 5/1h]}
+`, policy.Options{Clients: staticClients{"gold": plan("gold"), "free": plan("free"), "own": own("a", "fixed-window 3/1h")}})
+	wantRemaining(t, s.check("GET /", "key=gold"), true, 19)
+	wantRemaining(t, s.check("GET /", "key=free"), true, 0)
+	wantRemaining(t, s.check("GET /", "key=own"), true, 2)
+	wantRemaining(t, s.check("GET /", "key=other"), true, 8, 4)
+}
+
 func TestUseClientsRefusesWhatMakesNoSense(t *testing.T) {
 	s := newTimed(t, plansYAML, policy.Options{Clients: staticClients{"a": plan("gold")}})
 	for want, clients := range map[string]staticClients{

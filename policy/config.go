@@ -43,7 +43,7 @@ type Policy struct {
 	Limits []NamedLimit    // for clients without a plan
 	Plans  map[string]Plan // instead of Limits
 	Mode   string          // "" is enforce
-	// Candidate are limits that are tried beside the enforced ones.
+	// Candidate are limits that are tried beside Limits, on the clients that have those.
 	Candidate    []NamedLimit
 	OnStoreError string // "" is deny
 }

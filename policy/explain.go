@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -97,7 +98,7 @@ func (c *checking) explain(ctx context.Context, v *rules, a *applied) (Explained
 		x.Mode = modeShadow
 	}
 	list := claims(a, a.group, a.role)
-	if a.candidate != nil {
+	if a.tries() {
 		list = append(list, claims(a, a.candidate, Candidate)...)
 	}
 	for i := range list {
@@ -142,9 +143,11 @@ func (v *rules) reason(a *applied) string {
 func (v *rules) mismatch(policy int, r *Request) *Mismatch {
 	var best *Mismatch
 	furthest := -1
-	for _, a := range v.index.alternatives {
+	all := v.index.alternatives // in the order of their policies
+	first, _ := slices.BinarySearchFunc(all, int32(policy), func(a indexed, policy int32) int { return int(a.policy - policy) })
+	for _, a := range all[first:] {
 		if int(a.policy) != policy {
-			continue
+			break
 		}
 		if m, held := a.mismatch(r); held > furthest {
 			best, furthest = m, held

@@ -66,7 +66,6 @@ api matches
   cost     3
   limit    fixed-window 12/1h: 9 of 12 remain, would allow
   limit    concurrent 1 lease=1m: 1 of 1 remain, would allow
-  limit    fixed-window 2/1h (candidate): 2 of 2 remain, would deny; next allowed never
 
 all matches
   mode     shadow: it never denies
@@ -85,6 +84,17 @@ api matches
   plan     blocked: the client has the plan
   cost     3
   limit    deny
+`},
+		{&policy.Request{Method: "GET", Path: "/api/x", Header: http.Header{"X-Api-Key": {"other"}}}, `allowed
+
+login does not match: path is /api/x, and would have to be /login
+
+api matches
+  key      other
+  client   other
+  plan     none: the client has no plan; the default limits apply
+  cost     3
+  limit    100/1m: 100 of 100 remain, would allow
   limit    fixed-window 2/1h (candidate): 2 of 2 remain, would deny; next allowed never
 `},
 		{&policy.Request{Method: "GET", Path: "/api/x", Header: http.Header{"X-Internal": {"1"}}}, `allowed

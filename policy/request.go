@@ -13,7 +13,7 @@ type Request struct {
 	Host     string // with or without a port
 	Path     string // as in the URL, decoded: what is matched is exactly this
 	RawQuery string // as in the URL, without the ?
-	Header   http.Header
+	Header   http.Header // its names in their canonical form, as its methods and package net/http write them
 	// ClientIP is who asks, by an address that the caller vouches for. It is matched, and becomes a key, unmapped.
 	ClientIP netip.Addr
 	// Attributes are whatever else the caller knows, by names of the caller's.

@@ -167,7 +167,7 @@ func TestTokensOutliveChanges(t *testing.T) {
 	d := s.hold("300", time.Hour)
 	s.replace(`
 policies:
-  - {name: tokens, key: client_ip, limits: [fixed-window 2000/1h, concurrent 4 lease=1m], cost: "attribute:tokens"}
+  - {name: tokens, key: client_ip, limits: [fixed-window 2000/1h, concurrent 4 lease=2m], cost: "attribute:tokens"}
 `)
 	s.wantLeft("/", 1700, 3)
 	other := newTimed(t, "policies: []", o) // which knows nothing of it
