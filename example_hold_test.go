@@ -20,7 +20,7 @@ func ExampleLimiter_Hold() {
 		panic(err)
 	}
 	fmt.Println(hold.Allowed, hold.Remaining)
-	defer hold.Cancel(ctx) //nolint:errcheck // does nothing after a Commit; else the minute ends it
+	defer hold.Cancel(ctx) // does nothing after a Commit
 	d, err := hold.Commit(ctx, 1312)
 	fmt.Println(d.Remaining, err)
 	// Output:

@@ -42,7 +42,7 @@ func (l *Limiter) Hold(ctx context.Context, key string, cost int64, life time.Du
 	if life < time.Microsecond {
 		return nil, &LifeError{life}
 	}
-	h := &Hold{limiter: l, key: key, id: 1 + rand.Int64N(1<<62)}
+	h := &Hold{limiter: l, key: key, id: 1 + rand.Int64N(1<<62)} //nolint:gosec // it need only differ from those of the key
 	var err error
 	h.Decision, err = l.decision(l.do(ctx, key, algorithm.Op{Kind: algorithm.Reserve, Cost: cost, ID: h.id, Life: int64(life)}))
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // several versions of a limit are used side by side, as while a change spreads, each of them is kept.
 //
 // The zero value is the account of a key never seen.
-type Account struct {
+type Account struct { //nolint:recvcheck // an account is a value; only Heal has to change one
 	Program *Program // whose state it is; nil of a key never seen
 	State   []int64
 	Extra   *Extra // nil of nearly all

@@ -338,7 +338,7 @@ func TestALimitThatComesBackIsAsIfItHadStayed(t *testing.T) {
 					} else {
 						a, got = a.Apply(p, algorithm.Op{Cost: cost}, now)
 						state, want = p.Apply(state, algorithm.Op{Cost: cost}, now)
-						if away = away && cost == 0; got != want && !slices.Contains([]algorithm.Algorithm{algorithm.SlidingLog, algorithm.Concurrent}, kind) {
+						if away = away && cost == 0; got != want {
 							t.Fatalf("%v, at times %v: %+v at %d; if it had stayed %+v; %s", l, other.Limit(), got, now, want, a.Head())
 						}
 						tr.last = got.Decision

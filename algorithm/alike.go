@@ -7,24 +7,12 @@ func (p *Program) alike(q *Program) bool {
 	case linear:
 		other, ok := q.machine.(linear)
 		return ok && m.step == other.step && m.unit == other.unit
-	case fixedWindow:
-		other, ok := q.machine.(fixedWindow)
-		return ok && m.width == other.width
-	case quotaReset:
-		other, ok := q.machine.(quotaReset)
-		return ok && m.width == other.width
-	case slidingLog:
-		other, ok := q.machine.(slidingLog)
-		return ok && m.width == other.width
-	case concurrent:
-		other, ok := q.machine.(concurrent)
-		return ok && m.width == other.width
 	case calendar:
 		other, ok := q.machine.(calendar)
 		return ok && m.sameGrid(other)
-	case slidingBuckets:
-		other, ok := q.machine.(slidingBuckets)
-		return ok && m.width == other.width && m.cells == other.cells
+	case fixedWindow, quotaReset, slidingLog, concurrent, slidingBuckets:
+		a, b := p.limit, q.limit
+		return a.Algorithm == b.Algorithm && a.Period == b.Period && a.Cells == b.Cells
 	}
 	return false
 }

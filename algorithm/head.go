@@ -101,15 +101,10 @@ func (p *Program) readExtra(text string) (*Extra, error) {
 			f, err = p.readFormer(value)
 			x.Formers = append(x.Formers, f)
 		case name == "owed" && x.Owed == 0:
-			if err = readInts(value, &x.Owed, &x.Since); err == nil && (x.Owed < 1 || !p.reaches(x.Since)) {
-				err = fmt.Errorf("owed is %.100q; accepted: units of 1 or more, and a time", value)
-			}
+			x.Owed, x.Since, err = p.readOwed(value)
 		case name == "hold" && len(x.Holds) < MaxHolds:
 			var h Hold
-			h, err = p.readHold(value)
-			if last := len(x.Holds) - 1; err == nil && last >= 0 && x.Holds[last].Expires > h.Expires {
-				err = fmt.Errorf("hold is %.100q; accepted: holds in the order in which they expire", value)
-			}
+			h, err = p.readHold(value, x.Holds)
 			x.Holds = append(x.Holds, h)
 		default:
 			err = fmt.Errorf("%.100q; accepted: up to %d of was, owed once, and up to %d of hold", part, MaxFormers, MaxHolds)
@@ -119,6 +114,14 @@ func (p *Program) readExtra(text string) (*Extra, error) {
 		}
 	}
 	return &x, nil
+}
+
+func (p *Program) readOwed(text string) (owed, since int64, err error) {
+	err = readInts(text, &owed, &since)
+	if err == nil && (owed < 1 || !p.reaches(since)) {
+		err = fmt.Errorf("owed is %.100q; accepted: units of 1 or more, and a time", text)
+	}
+	return owed, since, err
 }
 
 func (p *Program) readFormer(text string) (f Former, err error) {
@@ -143,10 +146,15 @@ func (p *Program) readFormer(text string) (f Former, err error) {
 	return f, readInts(words[3], to...)
 }
 
-func (p *Program) readHold(text string) (h Hold, err error) {
+// readHold reads a hold that comes after others.
+func (p *Program) readHold(text string, before []Hold) (h Hold, err error) {
 	err = readInts(text, &h.ID, &h.Units, &h.At, &h.End, &h.Left, &h.Expires)
-	if err == nil && (h.Units < 0 || h.Left < 0 || !p.reaches(h.At) || !p.reaches(h.Expires) || !within(h.End-h.At, 2*maxSpan/p.tick)) {
+	switch {
+	case err != nil:
+	case h.Units < 0 || h.Left < 0 || !p.reaches(h.At) || !p.reaches(h.Expires) || !within(h.End-h.At, 2*maxSpan/p.tick):
 		err = fmt.Errorf("hold is %.100q; accepted: an ID, units, two times, units, and a time", text)
+	case len(before) > 0 && before[len(before)-1].Expires > h.Expires:
+		err = fmt.Errorf("hold is %.100q; accepted: holds in the order in which they expire", text)
 	}
 	return h, err
 }
@@ -154,15 +162,16 @@ func (p *Program) readHold(text string) (h Hold, err error) {
 // reaches reports whether a time is one that an account can have.
 func (p *Program) reaches(t int64) bool { return within(t, (MaxTime+maxSpan)/p.tick) }
 
-func readInts(text string, to ...*int64) (err error) {
+func readInts(text string, to ...*int64) error {
 	words := strings.Split(text, ",")
-	if len(words) != len(to) {
-		return fmt.Errorf("%.100q; accepted: %d whole numbers", text, len(to))
+	bad := len(words) != len(to)
+	for i := 0; i < len(to) && !bad; i++ {
+		var err error
+		*to[i], err = strconv.ParseInt(words[i], 10, 64)
+		bad = err != nil
 	}
-	for i, word := range words {
-		if *to[i], err = strconv.ParseInt(word, 10, 64); err != nil {
-			return fmt.Errorf("%.100q; accepted: %d whole numbers", text, len(to))
-		}
+	if bad {
+		return fmt.Errorf("%.100q; accepted: %d whole numbers", text, len(to))
 	}
 	return nil
 }

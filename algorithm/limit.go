@@ -169,14 +169,21 @@ func (l Limit) validateOptions() error {
 			return refuse(o.field, o.value, "%s", o.accept)
 		}
 	}
-	switch {
-	case l.Strict && a != Exponential:
+	if l.Strict && a != Exponential {
 		return refuse("strict", l.Strict, "none for %s", a)
-	case l.Unit != "" && a != Calendar:
+	}
+	return l.validateNoCalendar()
+}
+
+// validateNoCalendar refuses what is of the calendar where the limit is not.
+func (l Limit) validateNoCalendar() error {
+	switch a := l.Algorithm; {
+	case a == Calendar:
+	case l.Unit != "":
 		return refuse("unit", strconv.Quote(string(l.Unit)), "none for %s", a)
-	case l.Zone != "" && a != Calendar:
+	case l.Zone != "":
 		return refuse("tz", strconv.Quote(l.Zone), "none for %s", a)
-	case l.Anchor != 0 && a != Calendar:
+	case l.Anchor != 0:
 		return refuse("anchor", l.Anchor, "none for %s", a)
 	}
 	return nil

@@ -94,7 +94,8 @@ func (c civil) window(now int64) (start, end int64) {
 		hour = time.Duration(c.anchor) * time.Hour
 	}
 	from := today.AddDate(0, 0, -3)
-	for ; !c.begins(from) || c.first(from.Add(hour).Unix()) > second; from = from.AddDate(0, 0, -1) {
+	for !c.begins(from) || c.first(from.Add(hour).Unix()) > second {
+		from = from.AddDate(0, 0, -1)
 	}
 	for day := from; ; day = day.AddDate(0, 0, 1) {
 		if !c.begins(day) {
