@@ -465,12 +465,11 @@ func TestEveryFaultIsFound(t *testing.T) {
 	for _, m := range slices.Concat(budgetMutants, concurrencyMutants, keyMutants, timeMutants, changeMutants, reservationMutants) {
 		t.Run(strings.ReplaceAll(m.fault, " ", "-"), func(t *testing.T) {
 			for _, rule := range m.rules {
-				h := shelfHarness(newShelf(m.faults))
-				if m.faults.shared {
-					h.Process = "here"
-				}
 				found[rule] = true
-				r := holds(t, h, rule)
+				r := m.hold(t, rule)
+				for again := 0; again < 2 && !r.failed; again++ { // on a busy machine what goes wrong in a race, or within some ms, may not happen
+					r = m.hold(t, rule)
+				}
 				if !r.failed {
 					t.Errorf("the rule %s holds for a store of which %s; it said:\n%s", rule, m.fault, r.said.String())
 				}
@@ -485,6 +484,16 @@ func TestEveryFaultIsFound(t *testing.T) {
 			t.Errorf("no fault is planted for %s", rule.Name)
 		}
 	}
+}
+
+// hold holds a store that has the fault to a rule.
+func (m mutant) hold(t *testing.T, rule string) *recorder {
+	t.Helper()
+	h := shelfHarness(newShelf(m.faults))
+	if m.faults.shared {
+		h.Process = "here"
+	}
+	return holds(t, h, rule)
 }
 
 func sentenceOf(name string) string {
