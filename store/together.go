@@ -213,7 +213,11 @@ func lookAll(ctx context.Context, parts []Part, now int64, outcomes []Outcome) (
 // look returns the verdict on a part that is not to be charged: a peek's if it would pass, else its denial.
 func (p Part) look(ctx context.Context, now int64) (algorithm.Verdict, error) {
 	v, err := p.Binding.Do(ctx, p.Key, algorithm.Op{}, now)
-	if err != nil || v.Remaining >= p.Cost {
+	needs := p.Cost
+	if p.ID != 0 {
+		needs = max(1, needs) // a key that owes has no room for a reservation of nothing
+	}
+	if err != nil || v.Remaining >= needs {
 		return v, err
 	}
 	t, err := p.Take(ctx, now) // it is denied, and says when to come back; else somebody made room just now
