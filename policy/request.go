@@ -10,9 +10,9 @@ import (
 // Check does not keep it, nor change it.
 type Request struct {
 	Method   string
-	Host     string // with or without a port
-	Path     string // as in the URL, decoded: what is matched is exactly this
-	RawQuery string // as in the URL, without the ?
+	Host     string      // with or without a port
+	Path     string      // as in the URL, decoded: what is matched is exactly this
+	RawQuery string      // as in the URL, without the ?
 	Header   http.Header // its names in their canonical form, as its methods and package net/http write them
 	// ClientIP is who asks, by an address that the caller vouches for. It is matched, and becomes a key, unmapped.
 	ClientIP netip.Addr
