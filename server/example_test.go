@@ -56,12 +56,7 @@ func ExampleStoreAccepted() {
 
 // A server with policies, which can be edited while it runs.
 func Example_policies() {
-	dir, err := os.MkdirTemp("", "weir")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "weir.yaml")
+	file := filepath.Join(os.TempDir(), fmt.Sprintf("weir-%d.yaml", os.Getpid()))
 	write := func(limit string) {
 		text := "policies:\n  - {name: login, match: {path: /login}, key: [client_ip], limits: [" + limit + "]}\n"
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -76,16 +71,17 @@ func Example_policies() {
 	if err := s.Open(context.Background()); err != nil {
 		log.Fatal(err)
 	}
-	defer s.Close()
 	fmt.Println(s.Status().Config.Policies, "policy")
 
 	write("often")
 	err = s.Reload() // or wait a moment: the file is followed
-	fmt.Println(strings.Contains(err.Error(), "weir.yaml:2:69: "), s.Status().Config.Refused == err.Error())
+	fmt.Println(strings.Contains(err.Error(), ".yaml:2:69: "), s.Status().Config.Refused == err.Error())
 	write("6/1m")
 	fmt.Println(s.Reload(), s.Status().Config.Refused == "")
+	fmt.Println(s.Close(), os.Remove(file))
 	// Output:
 	// 1 policy
 	// true true
 	// <nil> true
+	// <nil> <nil>
 }

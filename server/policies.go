@@ -22,11 +22,8 @@ type ruled struct {
 	done    sync.WaitGroup
 }
 
-// openPolicies loads the policies and the clients of the configuration over the store, and follows both. It returns nil if there are none to load.
+// openPolicies loads the policies and the clients of the configuration over the store, and follows the clients.
 func (c Config) openPolicies(ctx context.Context, k *kept) (*ruled, error) {
-	if c.Policies == "" {
-		return nil, nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	set, err := policy.Load(ctx, c.Policies, policy.Options{Store: k.Store, Log: c.Log})
@@ -67,9 +64,6 @@ func (r *ruled) openClients(ctx context.Context, c Config) error {
 
 // follow follows the file of policies, until close.
 func (r *ruled) follow() {
-	if r == nil {
-		return
-	}
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = stop
 	r.done.Go(func() { _ = r.set.Follow(ctx, r.path) }) // until ctx ends, which is no error

@@ -60,8 +60,11 @@ func (s *Server) Open(ctx context.Context) error {
 		return err
 	}
 	s.store, s.started = kept, time.Now()
-	if s.policies, err = s.cfg.openPolicies(ctx, kept); err == nil {
-		s.build()
+	if s.cfg.Policies != "" {
+		s.policies, err = s.cfg.openPolicies(ctx, kept)
+	}
+	if err == nil {
+		s.build() //nolint:contextcheck // the protocols have a context of their own, which ends with them
 		err = s.listen()
 	}
 	if err != nil {
@@ -70,7 +73,9 @@ func (s *Server) Open(ctx context.Context) error {
 		s.store, s.policies = nil, nil
 		return errors.Join(err, policies.close(), kept.close())
 	}
-	s.policies.follow()
+	if s.policies != nil {
+		s.policies.follow() //nolint:contextcheck // until Close
+	}
 	return nil
 }
 

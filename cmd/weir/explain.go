@@ -34,10 +34,6 @@ func (c *policyExplain) Run(ctx context.Context, p *program) (err error) {
 	if err != nil {
 		return err
 	}
-	config, err := readConfig(c.Config)
-	if err != nil {
-		return err
-	}
 	o := policy.Options{}
 	if c.Store != server.InMemory {
 		s, err := engines.Open(ctx, c.Store, engines.Options{})
@@ -47,11 +43,11 @@ func (c *policyExplain) Run(ctx context.Context, p *program) (err error) {
 		defer func() { _ = s.Close() }() // it was only read
 		o.Store = s
 	}
-	set, err := policy.New(config, o)
+	set, err := policy.Load(ctx, c.Config, o)
 	if err != nil {
 		return err
 	}
-	if database := cmp.Or(c.Clients, config.Clients.Database); database != "" {
+	if database := cmp.Or(c.Clients, set.Config().Clients.Database); database != "" {
 		if err := loadClients(ctx, set, database); err != nil {
 			return err
 		}

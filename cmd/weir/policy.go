@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 
 	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/policy/clients"
@@ -54,27 +53,14 @@ func (c *policyCheck) Run(ctx context.Context, p *program) (err error) {
 
 // check returns how many policies a file has.
 func (c *policyCheck) check(ctx context.Context, name string) (n int, err error) {
-	config, err := readConfig(name)
-	if err != nil {
-		return 0, err
-	}
-	set, err := policy.New(config, policy.Options{})
+	set, err := policy.Load(ctx, name, policy.Options{})
 	if err != nil {
 		return 0, err
 	}
 	if c.Clients != "" {
 		err = loadClients(ctx, set, c.Clients)
 	}
-	return len(config.Policies), err
-}
-
-// readConfig reads a file of policies.
-func readConfig(name string) (*policy.Config, error) {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	return policy.Parse(data, name)
+	return set.Status().Policies, err
 }
 
 // loadClients gives a set the clients of a database, which is not followed.

@@ -16,10 +16,11 @@ import (
 // ruleFile is a file of policies that a test edits.
 type ruleFile string
 
-func newRules(t *testing.T, limit string) ruleFile {
+// newRules returns one whose limit is 5 an hour.
+func newRules(t *testing.T) ruleFile {
 	t.Helper()
 	f := ruleFile(filepath.Join(t.TempDir(), "weir.yaml"))
-	f.write(t, rulesWith(limit))
+	f.write(t, rulesWith("5/1h"))
 	return f
 }
 
@@ -104,7 +105,7 @@ func (d *daemon) hasMetric(t *testing.T, line string) bool {
 
 // A limit is raised, lowered, broken and mended while the server runs: what was used stays used, and what is broken is refused.
 func TestPoliciesChangeLive(t *testing.T) {
-	rules := newRules(t, "5/1h")
+	rules := newRules(t)
 	d := startDaemon(t, "memory", "--config", string(rules))
 	if c := d.check(t, "/api", "k", 3); !c.Allowed || c.Limit != 5 || c.Remaining != 2 {
 		t.Fatalf("at first: %+v", c)
@@ -156,7 +157,7 @@ func TestPoliciesChangeLive(t *testing.T) {
 }
 
 func TestHangupReadsThePoliciesAgain(t *testing.T) {
-	rules := newRules(t, "5/1h")
+	rules := newRules(t)
 	d := startDaemon(t, "memory", "--config", string(rules))
 	if err := d.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
@@ -182,7 +183,7 @@ func TestPlansChangeLive(t *testing.T) {
 				weir("db", "migrate")
 			}
 			weir("clients", "set", "bad", "--plan", "blocked")
-			rules, snapshot := newRules(t, "5/1h"), filepath.Join(t.TempDir(), "snapshot")
+			rules, snapshot := newRules(t), filepath.Join(t.TempDir(), "snapshot")
 			t.Setenv("WEIR_CLIENTS", url)
 			d := startDaemon(t, "memory", "--config", string(rules), "--clients-snapshot", snapshot)
 			if c := d.check(t, "/api", "bad", 1); c.Allowed || c.Denied[0] != "api" || c.Limits[0].Plan != "blocked" {
@@ -224,7 +225,7 @@ func TestStartWithoutTheDatabase(t *testing.T) {
 			t.Fatal(log)
 		}
 	}
-	rules, snapshot := newRules(t, "5/1h"), filepath.Join(t.TempDir(), "snapshot")
+	rules, snapshot := newRules(t), filepath.Join(t.TempDir(), "snapshot")
 	args := []string{"--config", string(rules), "--clients", e.URL(), "--clients-snapshot", snapshot}
 	first := startDaemon(t, "memory", args...)
 	soon(t, first, "the snapshot is written", func() bool { _, err := os.Stat(snapshot); return err == nil })
@@ -247,7 +248,7 @@ func TestStartWithoutTheDatabase(t *testing.T) {
 // When the engine is gone each policy does what it says.
 func TestPoliciesWithoutTheEngine(t *testing.T) {
 	e := engine.Redis(t)
-	d := startDaemon(t, e.URL(), "--config", string(newRules(t, "5/1h")))
+	d := startDaemon(t, e.URL(), "--config", string(newRules(t)))
 	for _, path := range []string{"/denies", "/allows", "/local"} {
 		if c := d.check(t, path, "", 1); !c.Allowed || c.Failed {
 			t.Errorf("%s, with the engine: %+v", path, c)

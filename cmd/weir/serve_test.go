@@ -98,12 +98,12 @@ func TestLinesToTryWork(t *testing.T) {
 		}
 	}
 	for _, address := range []string{"127.0.0.1:0", ":0"} {
-		greeting := serve(t, "--resp", address, "--http", address)
+		greeting := serve(t, "--resp", address, "--http", address, "--config", exampleConfig)
 		lines := regexp.MustCompile(`(?m)^  (.+)$`).FindAllStringSubmatch(greeting, -1)
-		if len(lines) != 2 {
-			t.Fatalf("%d lines to try in %q, want 2", len(lines), greeting)
+		if len(lines) != 3 {
+			t.Fatalf("%d lines to try in %q, want 3", len(lines), greeting)
 		}
-		for i, want := range []string{"1\n100\n99\n0\n", `{"allowed":true,"limit":100,"remaining":9`} {
+		for i, want := range []string{"1\n100\n99\n0\n", `{"allowed":true,"limit":100,"remaining":9`, `{"allowed":true,"limit":5,"remaining":4`} {
 			out, err := exec.Command("sh", "-c", lines[i][1]).CombinedOutput()
 			if err != nil || !strings.Contains(string(out), want) {
 				t.Errorf("%s answers %q, %v; want %q", lines[i][1], out, err, want)

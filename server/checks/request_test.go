@@ -29,7 +29,7 @@ func TestPaths(t *testing.T) {
 func TestAddresses(t *testing.T) {
 	for text, want := range map[string]string{
 		"192.0.2.7": "192.0.2.7", "2001:db8::1": "2001:db8::1", "::ffff:192.0.2.7": "::ffff:192.0.2.7", "fe80::1%eth0": "fe80::1%eth0",
-		"": "", "localhost": "", "192.0.2.7:80": "", "[::1]": "", "192.0.2.7/32": "", "192.0.2.256": "", " 192.0.2.7": "",
+		"": "", "localhost": "", "192.0.2.7:80": "", "[::1]": "", "192.0.2.7/32": "", "192.0.2.256": "", "192.0.2.7,": "",
 	} {
 		var r checks.Request
 		refusal := r.SetAddress(text)

@@ -100,7 +100,7 @@ func TestSettlementsRefused(t *testing.T) {
 		{checks.Settlements[1], `{"token":"t","cost":1,"cost":1}`, "cost", "given twice"},
 		{checks.Settlements[1], `{"token":"t","Cost":1}`, "Cost", "unknown"},
 	} {
-		if _, _, p := decodeSettlement([]byte(test.body), test.op); p == nil || p.Field != test.field || p.Value != test.value || p.Accepted == "" {
+		if _, p := decodeSettlement([]byte(test.body), test.op); p == nil || p.Field != test.field || p.Value != test.value || p.Accepted == "" {
 			t.Errorf("%s %s: %+v, want field %q and value %q", test.op.Name, test.body, p, test.field, test.value)
 		}
 	}

@@ -185,7 +185,7 @@ func TestDescriptionFitsTheServer(t *testing.T) {
 		operation string
 		status    int
 	}
-	s := newServer(trusting, ruled(t, rules, nil))
+	s := newServer(trusting, ruled(t, nil))
 	doc, router := description(t, s)
 	seen := map[answer]bool{}
 	look := func(s *httpapi.Server, e exchange, origin string) {
@@ -211,7 +211,7 @@ func TestDescriptionFitsTheServer(t *testing.T) {
 		look(newServer(), exchange{"POST", path, "application/json", `{"token":"t"` + more + `}`, true, 404}, "")
 	}
 	f := &failing{Store: memory.New(memory.Options{})}
-	s = newServer(ruled(t, rules, f), func(o *httpapi.Options) {
+	s = newServer(ruled(t, f), func(o *httpapi.Options) {
 		o.Limiters, o.Timeout = broken{errors.New("no store")}, 1 // a nanosecond, which is over
 		o.Ready = func(context.Context) error { return errors.New("no store") }
 	})
@@ -221,7 +221,7 @@ func TestDescriptionFitsTheServer(t *testing.T) {
 	}
 	for path, more := range settlements {
 		f := &failing{Store: memory.New(memory.Options{})}
-		s = newServer(ruled(t, rules, f))
+		s = newServer(ruled(t, f))
 		body := `{"token":"` + tokenOf(t, s, `{"path":"/work"}`) + `"` + more + `}`
 		f.err = errors.New("no store")
 		look(s, exchange{"POST", path, "application/json", body, true, 503}, "")

@@ -69,11 +69,11 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) *Problem {
 		}
 		return &Problem{Status: http.StatusServiceUnavailable, Detail: "the store can't be reached"}
 	}
-	body := "ok\n"
+	body := []byte("ok\n")
 	for _, warning := range s.opts.Status().warnings() {
-		body += "warning: " + warning + "\n"
+		body = append(body, "warning: "+warning+"\n"...)
 	}
-	return static("text/plain; charset=utf-8", []byte(body))(w, r)
+	return static("text/plain; charset=utf-8", body)(w, r)
 }
 
 func static(contentType string, body []byte) func(http.ResponseWriter, *http.Request) *Problem {

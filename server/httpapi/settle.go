@@ -22,15 +22,15 @@ func (s *Server) settle(w http.ResponseWriter, r *http.Request, op checks.Settle
 	if p := readBody(w, r, b); p != nil {
 		return p
 	}
-	token, cost, p := decodeSettlement(b.Bytes(), op)
+	q, p := decodeSettlement(b.Bytes(), op)
 	if p != nil {
 		return p
 	}
 	ctx, cancel := s.within(r.Context())
 	defer cancel()
-	next, err := op.Do(ctx, s.opts.Policies, token, cost)
+	next, err := op.Do(ctx, s.opts.Policies, q.token, q.cost)
 	if err != nil {
-		p := s.settleProblem(err, token)
+		p := s.settleProblem(err, q.token)
 		p.Token = next
 		return p
 	}
@@ -40,41 +40,53 @@ func (s *Server) settle(w http.ResponseWriter, r *http.Request, op checks.Settle
 
 const tokenAccepted = "the token of a check or a renewal"
 
+// A settleBody is what a settlement says.
+type settleBody struct {
+	token             string
+	cost              int64
+	hasToken, hasCost bool
+}
+
 // decodeSettlement reads a body as strictly as decode does.
-func decodeSettlement(body []byte, op checks.Settlement) (token string, cost int64, p *Problem) {
-	example, fields := `{"token":"..."}`, "token"
+func decodeSettlement(body []byte, op checks.Settlement) (q settleBody, p *Problem) {
+	example := `{"token":"..."}`
 	if op.Costs {
-		example, fields = `{"token":"...","cost":3}`, "token, cost"
+		example = `{"token":"...","cost":3}`
 	}
 	m, p := object(body, example)
 	if p != nil {
-		return "", 0, p
+		return q, p
 	}
-	hasToken, hasCost := false, false
 	for m.next() {
-		switch name := unquote(m.name); {
-		case name == "token" && !hasToken:
-			hasToken = true
-			token, p = text(name, m.value, tokenAccepted)
-		case name == "cost" && op.Costs && !hasCost:
-			hasCost = true
-			cost, p = whole(name, m.value, 0, costAccepted)
-		case name == "token" || name == "cost" && op.Costs:
-			p = refuse(name, "given twice", "once")
-		default:
-			p = unknownField(name, fields)
-		}
-		if p != nil {
-			return "", 0, p
+		if p := q.set(unquote(m.name), m.value, op); p != nil {
+			return q, p
 		}
 	}
 	switch {
-	case !hasToken:
-		return "", 0, refuse("token", "missing", tokenAccepted)
-	case op.Costs && !hasCost:
-		return "", 0, refuse("cost", "missing", costAccepted)
+	case !q.hasToken:
+		return q, refuse("token", "missing", tokenAccepted)
+	case op.Costs && !q.hasCost:
+		return q, refuse("cost", "missing", checks.CostAccepted)
 	}
-	return token, cost, nil
+	return q, nil
+}
+
+func (q *settleBody) set(name string, value []byte, op checks.Settlement) (p *Problem) {
+	switch {
+	case name == "token" && q.hasToken, name == "cost" && q.hasCost:
+		return refuse(name, "given twice", "once")
+	case name == "token":
+		q.token, p = text(name, value, tokenAccepted)
+		q.hasToken = true
+	case name == "cost" && op.Costs:
+		q.cost, p = whole(name, value, 0, checks.CostAccepted)
+		q.hasCost = true
+	case op.Costs:
+		return unknownField(name, "token, cost")
+	default:
+		return unknownField(name, "token")
+	}
+	return p
 }
 
 // settleProblem tells the client what is wrong with its token.
