@@ -17,6 +17,15 @@ func names(t *testing.T, prefix string, spec store.Spec) store.Names {
 	return n
 }
 
+// A name is whose state it is, whatever the limit.
+func TestANameOutlivesItsLimit(t *testing.T) {
+	before := names(t, "", store.Spec{Name: "login", Limit: algorithm.MustParseLimit("100/1m")})
+	after := names(t, "", store.Spec{Name: "login", Limit: algorithm.MustParseLimit("fixed-window 5/1h")})
+	if a, b := before.Name("k"), after.Name("k"); a != b || a != "weir:1:{k}:login" {
+		t.Errorf("%q and %q, want one name", a, b)
+	}
+}
+
 // Pitfall S12, and S13: é of one rune and é of two are two keys.
 func TestS12NoTwoTuplesHaveOneName(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
@@ -27,8 +36,9 @@ func TestS12NoTwoTuplesHaveOneName(t *testing.T) {
 	limit, other := algorithm.MustParseLimit("100/1m"), algorithm.MustParseLimit("gcra 100/1m")
 	specs := []store.Spec{}
 	for _, name := range parts {
-		specs = append(specs, store.Spec{Name: name, Limit: limit}, store.Spec{Name: name, Limit: other}, store.Spec{Name: name, Limit: limit, TimeDebt: true})
+		specs = append(specs, store.Spec{Name: name, Limit: limit}, store.Spec{Name: name, Limit: limit, TimeDebt: true})
 	}
+	specs = append(specs, store.Spec{Limit: other}) // without a name the limit is one
 	seen := map[string]string{}
 	for _, prefix := range []string{"", "weir:1", "w"} {
 		for _, spec := range specs {
