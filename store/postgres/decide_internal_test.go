@@ -61,7 +61,7 @@ type walk struct {
 // move moves the time on, mostly by something like the interval between units, and sometimes back.
 func (w *walk) move() {
 	l := w.program.Limit()
-	period := int64(l.Period / time.Microsecond)
+	period := int64(min(l.Period, 30*24*time.Hour) / time.Microsecond) // of years there would be too many
 	switch w.IntN(20) {
 	case 0:
 		w.now -= w.Int64N(period) + 1

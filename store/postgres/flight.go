@@ -11,7 +11,7 @@ import (
 
 const (
 	// defaultLost is how many swaps a flight may lose before its joints are taken in turn.
-	defaultLost = 6
+	defaultLost = 12
 	// A flight that lost pauses for up to the time that it took, and longer each time up to so many doublings.
 	mostDoublings   = 2
 	shortestAttempt = 100 * time.Microsecond
