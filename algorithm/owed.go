@@ -8,9 +8,15 @@ import (
 // maxOwed is how many capacities a key can owe. What is beyond that is forgiven, and what could not be paid within 73 years.
 const maxOwed = 1024
 
-// owe adds units that were used and for which there was no room.
+// owe charges units that were used, as far as there is room for them. The rest is owed.
 func (o *opened) owe(units, now int64) {
 	if o.Owed == 0 {
+		_, d := o.p.machine.take(o.state, 0, now)
+		if part := min(units, d.Remaining); part > 0 {
+			o.state, _ = o.p.machine.take(o.state, part, now)
+			o.charge(part, now)
+			units -= part
+		}
 		o.Since = now
 	}
 	o.Owed = plus(o.Owed, units)
@@ -31,18 +37,14 @@ func (o *opened) forgive(now int64) {
 	o.Owed -= left
 }
 
-// pay takes what is owed as far as there was room for it up to now.
+// pay takes what is owed as far as there was room for it up to now: each time for a whole capacity, or all that is left. So it does not
+// matter how often it is looked for room.
 func (o *opened) pay(now int64) {
 	if o.Owed == 0 {
 		return
 	}
 	owed := o.Owed
 	o.state, o.Owed, o.Since = o.p.repay(o.state, o.Owed, o.Since, now)
-	if _, d := o.p.machine.take(o.state, 0, o.Since); o.Owed > 0 && d.Remaining > 0 { // room for a part
-		part := min(o.Owed, d.Remaining)
-		o.state, _ = o.p.machine.take(o.state, part, o.Since)
-		o.Owed -= part
-	}
 	o.charge(owed-o.Owed, o.Since)
 	if o.Owed == 0 {
 		o.Since = 0
