@@ -15,8 +15,8 @@ import (
 
 // An engine is a table of states.
 //
-// Every statement is a transaction of its own, at READ COMMITTED: what it does to a row depends on that row alone, and PostgreSQL
-// looks at the row again, as it then is, when it had to wait for it. At a higher level such a statement fails instead,
+// Every statement is a transaction of its own, at READ COMMITTED: what it does to a row depends on that row alone, or on rows that it has
+// locked, and PostgreSQL looks at a row again, as it then is, when it had to wait for it. At a higher level such a statement fails instead,
 // has done nothing, and is counted as a swap that was lost.
 type engine struct {
 	pool     *pgxpool.Pool
