@@ -153,7 +153,7 @@ func FuzzServe(f *testing.F) {
 		`CLIENT REPLY OFF`, `CLIENT LIST`, `CLIENT SETINFO LIB-NAME x`, `COMMAND INFO ping x`, `COMMAND DOCS`, `INFO stats`,
 		`CONFIG GET *`, `RESET`, `MULTI`, `WEIR.RENEW k "concurrent 2 lease=1h" END 1700000000000000 TIME`, `WEIR.TAKE k "9/month tz=Europe/Berlin anchor=31" NAME n`,
 		`WEIR.RESERVE k "5/1h" ID 7 LIFE 1000000 COST 2 NAME n`, `WEIR.COMMIT k "6/1h" ID 7 COST 9 NAME n NS`,
-		`WEIR.TAKEALL k 5/1h ID 7 LIFE 1 NAME n AND l 6/1h COST 2 TIME`, `EXEC`, `SELECT 0`, `PING "\x00"`, `QUIT`,
+		`WEIR.TAKEALL k 5/1h ID 7 LIFE 1 NAME n AND l 6/1h COST 2 TIME`, `WEIR.TAKEALL k 5/1h AND l 1/1h COST 2 TIME`, `EXEC`, `SELECT 0`, `PING "\x00"`, `QUIT`,
 	} {
 		f.Add([]byte(line+"\r\n"+line+"\r\nWEIR.TAKE k 3/1h\r\n"), uint16(7))
 		f.Add(pipeline(2, strings.ReplaceAll(line, " ", "|")), uint16(20))
@@ -188,7 +188,7 @@ func kinds(replies []byte) (list string, err error) {
 		list += string(line[:1])
 		if replies = rest; line[0] == '$' || line[0] == '=' {
 			n := 0
-			if _, err := fmt.Sscan(string(line[1:]), &n); err != nil || n > len(rest)-2 {
+			if _, err := fmt.Sscan(string(line[1:]), &n); err != nil || n >= 0 && n > len(rest)-2 {
 				return list, fmt.Errorf("a reply has a wrong length: %q", line)
 			}
 			if n >= 0 {
