@@ -62,7 +62,7 @@ func TestServersShareAnEngine(t *testing.T) {
 				t.Errorf("a transaction: %s", got)
 			}
 			if got := verdict(strings.Join(b.ask(t, `WEIR.TAKE p 2/1h`, `PING`, `WEIR.TAKE p 3/1h`, `WEIR.TAKE p bad`), " ")); got !=
-				`[0 2 0] PONG [1 3 2] ERR limit has text "bad"; accepted: [algorithm] count/period, such as 100/1m or gcra 10/1s burst=20` {
+				`[0 2 0] PONG [1 3 2] ERR limit has text "bad"; accepted: [algorithm] count/period, such as 100/1m, gcra 10/1s burst=20 or 500/day, or concurrent count lease=duration` {
 				t.Errorf("a pipeline: %s", got)
 			}
 			if got := a.ask(t, `WEIR.TAKE k 1/1s AT 1`)[0]; !strings.HasPrefix(got, "ERR AT is refused") {
