@@ -64,3 +64,40 @@ func benchmark(b *testing.B, setting, text string, pools, keys int) {
 	b.ReportMetric(float64(took[b.N/2])/1e6, "p50-ms")
 	b.ReportMetric(float64(took[b.N*99/100])/1e6, "p99-ms")
 }
+
+// BenchmarkTakeAll is 400 requests at a time of a limit for all clients and one for each of 400, by one pool and by four.
+func BenchmarkTakeAll(b *testing.B) {
+	for _, pools := range []int{1, 4} {
+		b.Run(fmt.Sprintf("pools=%d", pools), func(b *testing.B) {
+			o := mine(b)
+			parts := make([][]store.Part, 400)
+			stores := make([]store.Store, pools)
+			for i := range stores {
+				stores[i] = open(b, durable(b).URL()+"&pool_max_conns=4", o)
+			}
+			for i := range parts {
+				s := stores[i%pools]
+				parts[i] = []store.Part{part(b, s, "1000000000/1h", "all"), part(b, s, "sliding-window 1000000/1h", fmt.Sprint(i))}
+			}
+			var next atomic.Int64
+			var wg sync.WaitGroup
+			b.ResetTimer()
+			for i := range parts {
+				wg.Go(func() {
+					for next.Add(1) <= int64(b.N) {
+						if _, err := store.TakeAll(b.Context(), parts[i], store.OwnClock); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			b.StopTimer()
+			lost := int64(0)
+			for _, s := range stores {
+				lost += s.(store.Counter).Counts().Conflicts
+			}
+			b.ReportMetric(float64(lost)/float64(b.N), "lost/op")
+		})
+	}
+}

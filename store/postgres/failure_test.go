@@ -222,6 +222,25 @@ func TestSerializable(t *testing.T) {
 	if granted.Load() != 3*40 {
 		t.Errorf("%d were admitted, want 120", granted.Load())
 	}
+	granted.Store(0)
+	for i := range 4 {
+		s := open(t, url, o)
+		parts := []store.Part{part(t, s, "40/1000h", "k"), part(t, s, "sliding-log 1000/1000h", fmt.Sprint(i))}
+		for range 20 {
+			wg.Go(func() {
+				outcomes, err := store.TakeAll(t.Context(), parts, store.OwnClock)
+				if err != nil {
+					t.Error(err)
+				} else if outcomes[0].Granted == 1 && outcomes[1].Granted == 1 {
+					granted.Add(1)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if granted.Load() > 40 || granted.Load() == 0 {
+		t.Errorf("%d requests of two limits were admitted, want up to 40", granted.Load())
+	}
 }
 
 // The ways in which pgx can send a statement. Those without a prepared one work behind poolers that share connections.
@@ -245,6 +264,13 @@ func TestModesOfPgx(t *testing.T) {
 				if v := do(t, b, "k", step.op, noon); v.Remaining != step.remaining {
 					t.Errorf("%s, %s, %+v: %+v, want %d remaining", mode, text, step.op, v, step.remaining)
 				}
+			}
+		}
+		parts := []store.Part{part(t, s, "fixed-window 2/1h", "k"), part(t, s, "sliding-log 10/1h", "k"), part(t, s, "10/month", "k")}
+		for i := range int64(3) {
+			outcomes, err := store.TakeAll(t.Context(), parts, noon)
+			if err != nil || outcomes[0].Granted < 0 != (i == 2) || outcomes[1].Remaining != 10-min(2, i+1) || outcomes[2].Remaining != outcomes[1].Remaining {
+				t.Errorf("%s: %+v, %v", mode, outcomes, err)
 			}
 		}
 	}
