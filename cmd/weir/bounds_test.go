@@ -15,7 +15,7 @@ func TestBoundsPrintsThePagesTable(t *testing.T) {
 	if err := new(boundsCommand).write(&out); err != nil {
 		t.Fatal(err)
 	}
-	if lines := strings.Count(out.String(), "\n"); lines != 17 || !strings.Contains(string(page), out.String()) {
+	if lines := strings.Count(out.String(), "\n"); lines != 18 || !strings.Contains(string(page), out.String()) {
 		t.Errorf("%d lines, not the table of docs/algorithms.md:\n%s", lines, &out)
 	}
 }
