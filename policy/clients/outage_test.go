@@ -151,7 +151,7 @@ func TestSnapshotUnwritable(t *testing.T) {
 	until(t, "the change is in effect", func() bool { return has(f, "acme") == "gold" })
 }
 
-// A file of SQLite that takes the place of another is read, whatever its numbers are.
+// A file of SQLite that takes the place of another is read, whatever its numbers are. The journal of the other has to go with it, as always with SQLite.
 func TestFileReplaced(t *testing.T) {
 	url, other := newSQLite(t), newSQLite(t)
 	for u, plan := range map[string]string{url: "gold", other: "silver"} {
@@ -160,7 +160,15 @@ func TestFileReplaced(t *testing.T) {
 		d.Close()
 	}
 	f := follow(t, url, clients.Options{})
-	if err := os.Rename(strings.TrimPrefix(other, "sqlite:"), strings.TrimPrefix(url, "sqlite:")); err != nil {
+	run(t, url, `UPDATE weir_clients SET plan = 'bronze'`)
+	until(t, "the file is followed", func() bool { return has(f, "acme") == "bronze" })
+	path := strings.TrimPrefix(url, "sqlite:")
+	for _, gone := range []string{path, path + "-wal", path + "-shm"} {
+		if err := os.Remove(gone); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Rename(strings.TrimPrefix(other, "sqlite:"), path); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the other file is read", func() bool { return has(f, "acme") == "silver" })

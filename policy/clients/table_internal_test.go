@@ -198,6 +198,41 @@ func TestBrokenChange(t *testing.T) {
 	}
 }
 
+// A snapshot that is not whole, or of another version, is refused, whatever is wrong with it.
+func TestSnapshotsThatAreRefused(t *testing.T) {
+	table, err := NewTable(Client{Name: "acme", Plan: "gold"}, Client{Name: "b", Plan: "gold"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded := func(h snapshotHead) []byte {
+		var file bytes.Buffer
+		if err := encodeSnapshot(&file, h, table); err != nil {
+			t.Fatal(err)
+		}
+		return file.Bytes()
+	}
+	good := encoded(snapshotHead{Version: snapshotVersion, Clients: 2})
+	if _, _, err := decodeSnapshot(bytes.NewReader(good), time.Now); err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{
+		"of more clients":    encoded(snapshotHead{Version: snapshotVersion, Clients: 3}),
+		"of a newer version": encoded(snapshotHead{Version: snapshotVersion + 1, Clients: 2}),
+		"empty":              nil,
+		"text":               []byte("clients"),
+		"with a changed sum": append(slices.Clone(good[:len(good)-8]), 1, 2, 3, 4, 5, 6, 7, 8),
+	} {
+		if _, _, err := decodeSnapshot(bytes.NewReader(data), time.Now); err == nil {
+			t.Errorf("one %s is accepted", name)
+		}
+	}
+	for n := range good {
+		if _, _, err := decodeSnapshot(bytes.NewReader(good[:n]), time.Now); err == nil {
+			t.Errorf("one cut after %d of %d bytes is accepted", n, len(good))
+		}
+	}
+}
+
 func FuzzSnapshot(f *testing.F) {
 	table, err := NewTable(Client{Name: "acme", Plan: "gold"}, Client{Name: "b", Limits: mustLimits("1/1s"), Until: time.Unix(1<<33, 0)})
 	if err != nil {
