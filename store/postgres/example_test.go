@@ -31,6 +31,27 @@ func Example() {
 	fmt.Println(s.TrustsClientTime(), s.Counts().Conflicts, s.Check(ctx))
 }
 
+// Several limits of one request are charged in one step, or none is. It needs a server, and is therefore not run.
+func ExampleStore_TakeAll() {
+	ctx := context.Background()
+	s, err := postgres.Open(ctx, "postgres://app@db.internal/shop", postgres.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer s.Close()
+	var parts []store.Part
+	for name, text := range map[string]string{"burst": "5/1s", "quota": "10000/month"} {
+		limit := algorithm.MustParseLimit(text)
+		b, err := s.Bind(store.Spec{Name: name, Limit: limit})
+		if err != nil {
+			panic(err)
+		}
+		parts = append(parts, store.Part{Store: s, Binding: b, Limit: limit, Name: name, Key: "tenant:7", Cost: 1})
+	}
+	outcomes, err := s.TakeAll(ctx, parts, store.OwnClock, nil) // as store.TakeAll and weir.TakeAll do
+	fmt.Println(len(outcomes), err)
+}
+
 // On a pool that the program has anyway. It speaks to no server before the first decision.
 func ExampleNew() {
 	pool, err := pgxpool.New(context.Background(), "postgres://app@db.internal/shop")
