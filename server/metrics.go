@@ -44,7 +44,7 @@ type collector struct{ sources }
 var (
 	decisions = desc("weir_decisions_total", "Takes decided.", "protocol", "verdict")
 	errs      = desc("weir_errors_total", "Requests answered with an error.", "protocol")
-	undecided = desc("weir_undecided_total", "Requests among those on which the store could not decide.", "protocol")
+	undecided = desc("weir_undecided_total", "Requests on which the store could not decide: answered with an error, or as their policies say.", "protocol")
 	open      = desc("weir_connections", "Connections open now.", "protocol")
 	accepted  = desc("weir_connections_accepted_total", "Connections served.", "protocol")
 	refused   = desc("weir_connections_refused_total", "Connections closed at once because there were too many.", "protocol")

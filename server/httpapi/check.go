@@ -20,6 +20,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) *Problem {
 			return nil, err
 		}
 		if d.Failed != nil { // the policies said what happens then
+			s.counts.undecided.Add(1)
 			s.logFailure(d.Failed)
 		}
 		s.counts.verdict(d.Allowed)

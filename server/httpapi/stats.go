@@ -11,7 +11,8 @@ type Stats struct {
 	Requests, Allowed, Denied int64
 	// Errors counts the requests that were answered with a problem.
 	Errors int64
-	// Undecided counts those among them on which the store could not decide.
+	// Undecided counts the requests on which the store could not decide: those answered with a problem for it, and checks on which the policies said what
+	// happens then.
 	Undecided int64
 }
 

@@ -65,6 +65,7 @@ func (c *conn) answer(k *call) {
 		return
 	}
 	if k.check != nil && k.check.decision.Failed != nil { // the policies said what happens then
+		c.counts.Undecided++
 		c.server.logFailure(k.check.decision.Failed)
 	}
 	if k.counts {

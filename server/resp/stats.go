@@ -15,7 +15,7 @@ type Counts struct {
 	Allowed  int64 // requests to take units
 	Denied   int64
 	Errors   int64 // error replies
-	// Undecided counts the commands, among those answered with an error, on which the store could not decide.
+	// Undecided counts the commands on which the store could not decide: those answered with an error for it, and checks on which the policies said what happens then.
 	Undecided int64
 }
 
