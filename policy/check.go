@@ -30,6 +30,9 @@ type applied struct {
 	key    string
 	cost   int64
 	said   bool // the request itself says its cost
+	// wrong is what is wrong with the cost for a policy that enforces nothing: it is left out.
+	wrong  error
+	failed bool // it was not decided, in part or at all
 }
 
 // A claim is one limit that a request is charged for, or why it is not.
@@ -52,6 +55,9 @@ func (s *Set) Check(ctx context.Context, r *Request) (Decision, error) {
 	}
 	if r.Hold != 0 && (r.Hold < minHold || r.Hold > maxHold) {
 		return Decision{}, &RequestError{"hold", r.Hold.String(), "0, for none, or " + minHold.String() + " to " + maxHold.String()}
+	}
+	if err := r.costs(); err != nil {
+		return Decision{}, err
 	}
 	v := s.current.Load()
 	policies, err := v.applied(r)
@@ -87,14 +93,18 @@ func (v *rules) applied(r *Request) ([]applied, error) {
 	for i, n := range found {
 		a := &list[i]
 		a.rule = &v.rules[n]
-		var err error
-		if a.cost, a.said, err = a.rule.cost.cost(r); err != nil {
-			return nil, err
-		}
 		a.key = a.rule.key.key(r)
 		a.group, a.client = v.group(a.rule, r)
+		if a.cost, a.said, a.wrong = a.rule.cost.cost(r); a.wrong != nil && a.enforces() {
+			return nil, a.wrong
+		}
 	}
 	return list, nil
+}
+
+// enforces reports whether the policy can deny the request.
+func (a *applied) enforces() bool {
+	return a.role == Enforced && (a.group.deny || a.group.unlimited || len(a.group.limits) > 0)
 }
 
 // A checking is one request that is being decided.
@@ -105,14 +115,18 @@ type checking struct {
 	id      int64 // of the reservation, or 0
 	held    []holding
 	decided Decision
+	// unasked is set when the store failed at limits that are not enforced: it is not asked for more of them.
+	unasked bool
 }
 
 func (c *checking) decide(ctx context.Context, policies []applied) (Decision, error) {
 	var enforced, shadows []claim
 	for i := range policies {
-		if a := &policies[i]; a.role == Shadow {
+		switch a := &policies[i]; {
+		case a.wrong != nil:
+		case a.role == Shadow:
 			shadows = append(shadows, claims(a, a.group, Shadow)...)
-		} else {
+		default:
 			enforced = append(enforced, claims(a, a.group, Enforced)...)
 		}
 	}
@@ -128,7 +142,7 @@ func (c *checking) decide(ctx context.Context, policies []applied) (Decision, er
 	for i := range policies {
 		a := &policies[i]
 		a.counts.checked.Add(1)
-		if !a.tries() {
+		if a.wrong != nil || !a.tries() {
 			continue
 		}
 		beside = true
@@ -291,9 +305,14 @@ func (c *checking) charge(ctx context.Context, claims []claim, charge, local boo
 	return each, nil
 }
 
-// quietly decides limits that never deny. They are charged if the others let the request pass.
+// quietly decides limits that never deny, of one policy. They are charged if the others let the request pass. Once the store has failed it is
+// not asked again: the answer would have to wait for it each time.
 func (c *checking) quietly(ctx context.Context, claims []claim, charge bool) []LimitDecision {
-	if c.decided.Failed != nil || c.fits(claims) != nil {
+	if c.decided.Failed != nil || len(claims) == 0 { // the failure is counted for all policies
+		return nil
+	}
+	if c.unasked || c.fits(claims) != nil {
+		claims[0].of.failed = true
 		return nil
 	}
 	if slices.ContainsFunc(claims, func(k claim) bool { return k.bound == nil && k.of.group.deny }) {
@@ -301,10 +320,18 @@ func (c *checking) quietly(ctx context.Context, claims []claim, charge bool) []L
 	}
 	each, err := c.charge(ctx, claims, charge, false)
 	if err != nil {
-		claims[0].of.counts.failed.Add(1)
-		c.set.log.Warn("limits that are not enforced were not decided", "policy", claims[0].of.name, "error", err)
+		c.unasked, claims[0].of.failed = true, true
+		c.set.warnUndecided(claims[0].of.name, err)
 	}
 	return each
+}
+
+// warnUndecided logs at most once a second: while a store is away, every request fails.
+func (s *Set) warnUndecided(policy string, err error) {
+	now, last := time.Now().Unix(), s.warnedAt.Load()
+	if now != last && s.warnedAt.CompareAndSwap(last, now) {
+		s.log.Warn("limits that are not enforced were not decided", "policy", policy, "error", err)
+	}
 }
 
 // decision returns what is known of a claim before it is decided.
@@ -341,6 +368,10 @@ func (c *checking) sum(each []LimitDecision) (denied []string) {
 func (c *checking) count(policies []applied, each []LimitDecision) {
 	for i := range policies {
 		a := &policies[i]
+		if a.wrong != nil {
+			a.counts.failed.Add(1)
+			continue
+		}
 		var denied [3]bool // by role
 		for j := range each {
 			if each[j].Policy == a.name && !each[j].Allowed {
@@ -358,7 +389,7 @@ func (c *checking) count(policies []applied, each []LimitDecision) {
 		if denied[Candidate] {
 			a.counts.candidateDenied.Add(1)
 		}
-		if c.decided.Failed != nil {
+		if a.failed || c.decided.Failed != nil {
 			a.counts.failed.Add(1)
 		}
 	}

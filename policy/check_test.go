@@ -368,7 +368,7 @@ policies:
 	wantRemaining(t, s.check("POST /methods"), true, 4)
 	wantRemaining(t, s.check("PUT /methods"), true, 3)
 	wantRemaining(t, s.check("HEAD /methods"), true, 3)
-	for _, value := range []string{"", "x", "-1", "0", "1.5", "9007199254740993", "1, 2"} {
+	for _, value := range []string{"", "x", "-1", "+1", "0", "1.5", "9007199254740993", "1, 2"} {
 		r.Header.Set("X-Cost", value)
 		_, err := s.Check(t.Context(), r)
 		var wrong *policy.RequestError
@@ -380,7 +380,7 @@ policies:
 	if _, err := s.Check(t.Context(), r); err == nil {
 		t.Error("two costs are taken for one")
 	}
-	for _, n := range []string{"", "x", "-1"} {
+	for _, n := range []string{"", "x", "-1", "-0", "+1"} {
 		if _, err := s.Check(t.Context(), request("GET /attribute", "n="+n)); err == nil {
 			t.Errorf("an attribute of %q is a cost", n)
 		}
@@ -394,6 +394,35 @@ policies:
 	}
 	r.Cost = &five
 	wantRemaining(t, check(t, s.Set, r), false, 3)
+}
+
+// A cost that makes no sense fails no request where only policies that enforce nothing want to know it.
+func TestShadowsAndCandidatesLeaveOutWhatHasNoCost(t *testing.T) {
+	s := newTimed(t, `
+policies:
+  - {name: shadow, key: client_ip, limits: [fixed-window 9/1h], mode: shadow, cost: "header:X-Cost", candidate: [fixed-window 3/1h]}
+  - {name: calls, key: client_ip, limits: [fixed-window 2/1h]}
+  - {name: tried, key: client_ip, candidate: [fixed-window 9/1h], cost: "attribute:n"}
+  - {name: enforced, match: {path: /e}, key: client_ip, limits: [fixed-window 9/1h], cost: "header:X-Cost"}
+`, policy.Options{})
+	r := request("GET /", "n=x")
+	r.Header.Set("X-Cost", "garbage")
+	wantRemaining(t, check(t, s.Set, r), true, 1)
+	text, _ := explain(t, s.Set, r)
+	if want := `  cost     header X-Cost is "garbage"; accepted: a whole number, 1 to 9007199254740992; it enforces nothing, and is left out`; !strings.Contains(text, want) {
+		t.Errorf("it is explained as\n%s\nwant\n%s", text, want)
+	}
+	r.Path = "/e"
+	var wrong *policy.RequestError
+	if _, err := s.Check(t.Context(), r); !errors.As(err, &wrong) {
+		t.Errorf("of an enforced policy the error is %v", err)
+	}
+	want := []policy.Stats{
+		{Policy: "shadow", Checked: 1, Failed: 1}, {Policy: "calls", Checked: 1, Allowed: 1}, {Policy: "tried", Checked: 1, Failed: 1}, {Policy: "enforced"},
+	}
+	if got := s.Stats(); !slices.Equal(got, want) {
+		t.Errorf("counts %+v\nwant   %+v", got, want)
+	}
 }
 
 func TestCheckWhenItsContextHasEnded(t *testing.T) {

@@ -64,7 +64,11 @@ func (p *problems) cost(c *Cost, field string) (k coster) {
 		if !isToken(method) {
 			p.addf(field+"."+method, "is for no method; accepted: methods such as GET, and * for all others")
 		}
-		k.methods[strings.ToUpper(method)] = c.Methods[method]
+		upper := strings.ToUpper(method)
+		if _, twice := k.methods[upper]; twice {
+			p.addf(field+"."+method, "is there twice, as methods are in any case; accepted: once")
+		}
+		k.methods[upper] = c.Methods[method]
 	}
 	return k
 }
@@ -75,13 +79,18 @@ func (p *problems) units(n int64, field string) {
 	}
 }
 
+// costs refuses a cost that no request can have.
+func (r *Request) costs() error {
+	if r.Cost != nil && (*r.Cost < 0 || *r.Cost > MaxCost) {
+		return &RequestError{"cost", strconv.FormatInt(*r.Cost, 10), fmt.Sprintf("0 to %d", MaxCost)}
+	}
+	return nil
+}
+
 // cost returns what the request costs, and whether the request itself says so.
 func (k *coster) cost(r *Request) (units int64, said bool, err error) {
 	switch {
 	case r.Cost != nil:
-		if *r.Cost < 0 || *r.Cost > MaxCost {
-			return 0, false, &RequestError{"cost", strconv.FormatInt(*r.Cost, 10), fmt.Sprintf("0 to %d", MaxCost)}
-		}
 		return *r.Cost, true, nil
 	case k.from != nil:
 		return k.read(r)
@@ -115,8 +124,9 @@ func (k *coster) read(r *Request) (units int64, said bool, err error) {
 	} else {
 		return 1, true, nil
 	}
-	units, err = strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-	if err != nil || units < least || units > MaxCost {
+	digits := strings.TrimSpace(text)
+	units, err = strconv.ParseInt(digits, 10, 64)
+	if err != nil || strings.Trim(digits, "0123456789") != "" || units < least || units > MaxCost {
 		return 0, false, &RequestError{string(k.from.kind) + " " + k.from.name, text, fmt.Sprintf("a whole number, %d to %d", least, MaxCost)}
 	}
 	return units, true, nil

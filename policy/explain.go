@@ -35,6 +35,7 @@ type ExplainedRule struct {
 	Plan         string            `json:"plan,omitempty"`
 	PlanReason   string            `json:"plan_reason,omitempty"`
 	Cost         int64             `json:"cost"`
+	CostError    string            `json:"cost_error,omitempty"` // why a policy that enforces nothing is left out
 	OnStoreError string            `json:"on_store_error,omitempty"`
 	Limits       []*ExplainedLimit `json:"limits,omitempty"`
 }
@@ -56,6 +57,9 @@ type ExplainedLimit struct {
 // Explain says for each policy whether it matches the request and why not, and for those that match what stands for their limits, and what Check would decide now. It changes nothing.
 func (s *Set) Explain(ctx context.Context, r *Request) (*Explanation, error) {
 	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := r.costs(); err != nil {
 		return nil, err
 	}
 	v := s.current.Load()
@@ -96,6 +100,10 @@ func (c *checking) explain(ctx context.Context, v *rules, a *applied) (Explained
 	}
 	if a.role == Shadow {
 		x.Mode = modeShadow
+	}
+	if a.wrong != nil {
+		x.CostError = strings.TrimPrefix(a.wrong.Error(), "weir: ")
+		return x, nil
 	}
 	list := claims(a, a.group, a.role)
 	if a.tries() {
@@ -216,7 +224,11 @@ func (x *ExplainedRule) write(b *bufio.Writer) {
 	default:
 		line("plan", "none: "+x.PlanReason)
 	}
-	line("cost", strconv.FormatInt(x.Cost, 10))
+	if x.CostError != "" {
+		line("cost", x.CostError+"; it enforces nothing, and is left out")
+	} else {
+		line("cost", strconv.FormatInt(x.Cost, 10))
+	}
 	for _, l := range x.Limits {
 		line("limit", l.text())
 	}

@@ -33,7 +33,8 @@ type Set struct {
 	clock func() time.Time
 	log   *slog.Logger
 
-	current atomic.Pointer[rules]
+	current  atomic.Pointer[rules]
+	warnedAt atomic.Int64 // seconds since 1970 when it was last logged that limits were not decided
 
 	mu     sync.Mutex // of changes
 	config *Config

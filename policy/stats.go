@@ -10,7 +10,9 @@ type Stats struct {
 	Allowed, Denied int64
 	// ShadowDenied and CandidateDenied would have been denied by its shadow limits, or its candidate.
 	ShadowDenied, CandidateDenied int64
-	Failed                        int64 // that the store could not decide; it then did as its on_store_error says
+	// Failed could not be decided. If the store failed, the policy did as its on_store_error says; where it enforces nothing it was left out,
+	// also of a request whose cost makes no sense to it.
+	Failed int64
 }
 
 // counts are a policy's Stats while they grow.

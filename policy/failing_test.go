@@ -1,0 +1,73 @@
+package policy_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/policy"
+	"github.com/weirlimit/weir/store"
+)
+
+// A hangingStore answers nothing, and says so after a second. It counts how often it is asked.
+type hangingStore struct{ asked int }
+
+func (s *hangingStore) Bind(store.Spec) (store.Binding, error) { return s, nil }
+
+func (s *hangingStore) Do(context.Context, string, algorithm.Op, int64) (algorithm.Verdict, error) {
+	s.asked++
+	time.Sleep(time.Second)
+	return algorithm.Verdict{}, errors.New("no answer")
+}
+
+// What is not enforced waits for a store that hangs once, however much of it there is.
+func TestShadowsWaitOnceForAStoreThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hanging := &hangingStore{}
+		s := newSet(t, `
+policies:
+  - {name: a, key: all, limits: [10/1s], mode: shadow, candidate: [5/1s]}
+  - {name: b, key: all, limits: [10/1s], mode: shadow}
+  - {name: c, key: all, candidate: [10/1s]}
+`, policy.Options{Store: hanging})
+		if d := check(t, s, request("GET /")); !d.Allowed || len(d.Each) != 0 || hanging.asked != 1 {
+			t.Errorf("the store was asked %d times, want 1; the decision is %+v", hanging.asked, d)
+		}
+		for _, c := range s.Stats() {
+			if c.Checked != 1 || c.Failed != 1 {
+				t.Errorf("counts %+v", c)
+			}
+		}
+	})
+}
+
+// A failingStore fails at once.
+type failingStore struct{}
+
+func (s failingStore) Bind(store.Spec) (store.Binding, error) { return s, nil }
+
+func (failingStore) Do(context.Context, string, algorithm.Op, int64) (algorithm.Verdict, error) {
+	return algorithm.Verdict{}, errors.New("no answer")
+}
+
+func TestFailuresOfShadowsAreLoggedOnceASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		s := newSet(t, "policies: [{name: a, key: all, limits: [10/1s], mode: shadow}]",
+			policy.Options{Store: failingStore{}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		for want := 1; want <= 3; want++ {
+			for range 10 {
+				check(t, s, request("GET /"))
+			}
+			if n := strings.Count(log.String(), "not decided"); n != want {
+				t.Errorf("logged %d times in %d seconds", n, want)
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
