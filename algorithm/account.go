@@ -204,7 +204,9 @@ func (o *opened) do(op Op, now int64) (r Result) {
 	case Commit:
 		return o.commit(op, now)
 	case Refund, Cancel:
-		o.state, r = o.p.Apply(o.state, op, now)
+		own := op
+		own.Cost -= min(op.Cost, o.missed(now))
+		o.state, r = o.p.Apply(o.state, own, now)
 		o.giveBackFormers(op, now)
 	case Renew:
 		if o.state, r = o.p.Apply(o.state, op, now); r.Allowed && r.Granted > 0 {

@@ -32,7 +32,8 @@ func cloneFormers(formers []Former) []Former {
 
 // become makes the account one of p: the former that p has, or a state in which as much is used as in the one in which most is.
 func (o *opened) become(p *Program, now int64) {
-	states := append([]Former{{Program: o.p, State: o.state, Until: now + o.p.memory(o.state, now)}}, o.Formers...)
+	leaving := Former{Program: o.p, State: o.state, Missed: o.missed(now), Until: now + o.p.memory(o.state, now)}
+	states := append([]Former{leaving}, o.Formers...)
 	mine := slices.IndexFunc(states, func(f Former) bool { return f.Program.is(p) })
 	switch source, units := mostUsed(states, now); {
 	case mine >= 0:
@@ -56,6 +57,17 @@ func (o *opened) become(p *Program, now int64) {
 func (p *Program) memory(state []int64, now int64) int64 {
 	_, full := p.machine.take(nil, p.capacity, now)
 	return max(int64(full.ResetAfter), p.left(state, now))
+}
+
+// missed is how many units were used under a former with more capacity that the limit in force had no room for: what is given back is first taken off these.
+func (o *opened) missed(now int64) (units int64) {
+	for _, f := range o.Formers {
+		if f.Program.capacity > o.p.capacity {
+			_, d := f.Program.machine.take(f.State, 0, now)
+			units = max(units, f.Program.capacity-d.Remaining-o.p.capacity)
+		}
+	}
+	return units
 }
 
 // mostUsed returns the state in which most units are used, and how many.
@@ -139,15 +151,8 @@ func (f *Former) cancel(units, end, now int64) {
 	if !ok || len(f.State) == 0 {
 		return
 	}
-	if _, log := asLog(f.Program.machine); !log {
-		units = f.unmiss(units)
-	}
-	if units == 0 {
-		return
-	}
-	var back int64
-	if f.State, back = m.cancel(f.State, units, end, now); back == 0 {
-		f.unmiss(units)
+	if units = f.unmiss(units); units > 0 {
+		f.State, _ = m.cancel(f.State, units, end, now)
 	}
 }
 

@@ -84,8 +84,8 @@ func (o *opened) giveBack(h Hold, units, now int64) {
 	if units <= 0 {
 		return
 	}
-	if len(o.state) > 0 {
-		o.state = o.p.giveBack(o.state, h, units, now)
+	if own := units - min(units, o.missed(now)); own > 0 && len(o.state) > 0 {
+		o.state = o.p.giveBack(o.state, h, own, now)
 	}
 	for i := range o.Formers {
 		f := &o.Formers[i]
