@@ -60,17 +60,21 @@ func (p *problems) cost(c *Cost, field string) (k coster) {
 		}
 	}
 	for _, method := range sorted(c.Methods) {
-		p.units(c.Methods[method], field+"."+method)
-		if !isToken(method) {
-			p.addf(field+"."+method, "is for no method; accepted: methods such as GET, and * for all others")
-		}
-		upper := strings.ToUpper(method)
-		if _, twice := k.methods[upper]; twice {
-			p.addf(field+"."+method, "is there twice, as methods are in any case; accepted: once")
-		}
-		k.methods[upper] = c.Methods[method]
+		p.methodCost(k.methods, method, c.Methods[method], field+"."+method)
 	}
 	return k
+}
+
+func (p *problems) methodCost(costs map[string]int64, method string, units int64, field string) {
+	p.units(units, field)
+	upper := strings.ToUpper(method)
+	if _, twice := costs[upper]; twice {
+		p.addf(field, "is there twice, as methods are in any case; accepted: once")
+	}
+	if !isToken(method) {
+		p.addf(field, "is for no method; accepted: methods such as GET, and * for all others")
+	}
+	costs[upper] = units
 }
 
 func (p *problems) units(n int64, field string) {

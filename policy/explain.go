@@ -103,7 +103,7 @@ func (c *checking) explain(ctx context.Context, v *rules, a *applied) (Explained
 	}
 	if a.wrong != nil {
 		x.CostError = strings.TrimPrefix(a.wrong.Error(), "weir: ")
-		return x, nil
+		return x, nil //nolint:nilerr // it is explained
 	}
 	list := claims(a, a.group, a.role)
 	if a.tries() {

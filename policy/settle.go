@@ -11,7 +11,8 @@ import (
 )
 
 // Release ends what a request holds when its work is done: its leases of concurrency are given back, and what it reserved is its cost. The error is
-// [ErrToken], [ErrSettled], or one of the store, after which it can be tried again: nothing is given back twice. Release, Commit and Cancel do their work also when ctx has ended.
+// [ErrToken], [ErrSettled], or one of the store, after which it can be tried again: nothing is given back twice. It is ErrSettled also if leases were ended, and what was
+// reserved was not there any more, so that no cost was charged. Release, Commit and Cancel do their work also when ctx has ended.
 func (s *Set) Release(ctx context.Context, token string) error {
 	return s.settle(ctx, token, func(h *holding) int64 { return h.units })
 }
@@ -42,27 +43,39 @@ func (s *Set) settle(ctx context.Context, text string, cost func(*holding) int64
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	settled := false
+	var settled, reserved, charged bool // whether anything was there; whether units were reserved, and were there
 	var errs []error
 	for i := range t.held {
 		h := &t.held[i]
-		op := algorithm.Op{Kind: algorithm.Commit, ID: t.id, Cost: cost(h)}
-		if h.lease {
-			op = algorithm.Op{Kind: algorithm.Cancel, Cost: h.units, End: h.end}
-		}
-		v, now, err := s.do(ctx, h, op)
+		there, err := s.end(ctx, h, t.id, cost(h))
 		if err != nil && !h.quiet {
 			errs = append(errs, err)
 		}
-		settled = settled || err == nil && (h.lease && v.Granted > 0 && now < h.end || !h.lease && v.Granted >= 0)
+		settled = settled || there
+		if !h.lease && !h.quiet {
+			reserved, charged = true, charged || there
+		}
 	}
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	if !settled {
+	switch {
+	case !settled:
 		return ErrSettled
+	case reserved && !charged:
+		return errReservationOver
 	}
 	return nil
+}
+
+// end gives back a lease, or commits what was reserved at its cost, and reports whether it was still there.
+func (s *Set) end(ctx context.Context, h *holding, id, cost int64) (there bool, err error) {
+	if h.lease {
+		v, now, err := s.do(ctx, h, algorithm.Op{Kind: algorithm.Cancel, Cost: h.units, End: h.end})
+		return err == nil && v.Granted > 0 && now < h.end, err
+	}
+	v, _, err := s.do(ctx, h, algorithm.Op{Kind: algorithm.Commit, ID: id, Cost: cost})
+	return err == nil && v.Granted >= 0, err
 }
 
 // Renew prolongs the leases that a request holds, by their whole time from now, and returns the token that takes the place of the one given. Reservations stay as they are. If a lease was over, and
@@ -76,6 +89,7 @@ func (s *Set) Renew(ctx context.Context, text string) (string, error) {
 		return text, err
 	}
 	var errs []error
+	var lost []holding
 	held := t.held[:0]
 	for i := range t.held {
 		h := t.held[i]
@@ -94,14 +108,21 @@ func (s *Set) Renew(ctx context.Context, text string) (string, error) {
 				errs = append(errs, err)
 			}
 		case !h.quiet:
-			errs = append(errs, ErrSettled)
+			lost = append(lost, h)
 		}
 	}
-	t.held, err = held, errors.Join(errs...)
-	if len(held) == 0 {
-		return "", errors.Join(err, map[bool]error{true: ErrSettled}[err == nil])
+	if len(errs) > 0 {
+		held = append(held, lost...) // told when it is tried again
 	}
-	return t.String(), err
+	switch t.held = held; {
+	case len(errs) > 0:
+		return t.String(), errors.Join(errs...)
+	case len(held) == 0:
+		return "", ErrSettled
+	case len(lost) > 0:
+		return t.String(), ErrSettled
+	}
+	return t.String(), nil
 }
 
 // do carries out an operation on what is held.

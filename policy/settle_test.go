@@ -3,6 +3,7 @@ package policy_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,6 +82,23 @@ func TestLeasesAreRenewed(t *testing.T) {
 	if renewed, err := s.Renew(t.Context(), token); !errors.Is(err, policy.ErrSettled) || renewed != "" {
 		t.Errorf("renewed when others have its place: %q, %v", renewed, err)
 	}
+}
+
+// Several leases that are lost are one error.
+func TestLeasesThatAreLostTogether(t *testing.T) {
+	s := newTimed(t, "policies: [{name: a, key: client_ip, limits: [concurrent 1 lease=1m, concurrent 1 lease=2m, concurrent 9 lease=1h]}]", policy.Options{})
+	token := s.check("GET /").Token
+	s.wait(2 * time.Minute)
+	s.check("GET /")
+	renewed, err := s.Renew(t.Context(), token)
+	if !errors.Is(err, policy.ErrSettled) || err.Error() != policy.ErrSettled.Error() || renewed == "" {
+		t.Errorf("%q, error %v", renewed, err)
+	}
+	s.wantLeft("/", 0, 0, 7)
+	if err := s.Release(t.Context(), renewed); err != nil {
+		t.Error(err)
+	}
+	s.wantLeft("/", 0, 0, 8)
 }
 
 const holdYAML = `
@@ -197,4 +215,34 @@ func TestTokensThatAreNone(t *testing.T) {
 		}
 	}
 	s.wantLeft("/job", 1, 95)
+}
+
+// When the time of a hold is over nothing is charged, and who commits is told, also where leases go on.
+func TestAReservationEndsBeforeItsLeases(t *testing.T) {
+	s := newTimed(t, `
+policies:
+  - {name: tokens, key: client_ip, limits: [fixed-window 1000/1h, concurrent 3 lease=1m], cost: "attribute:tokens"}
+  - {name: beside, key: client_ip, limits: [fixed-window 1000/1h], cost: "attribute:tokens", mode: shadow}
+`, policy.Options{})
+	for name, settle := range map[string]func(token string) error{
+		"commit":  func(token string) error { return s.Commit(t.Context(), token, 300) },
+		"release": func(token string) error { return s.Release(t.Context(), token) },
+		"cancel":  func(token string) error { return s.Cancel(t.Context(), token) },
+	} {
+		token := s.hold("300", time.Second).Token
+		s.wantLeft("/", 700, 2, 700)
+		s.wait(2 * time.Second)
+		s.wantLeft("/", 1000, 2, 1000)
+		if err := settle(token); !errors.Is(err, policy.ErrSettled) || !strings.Contains(err.Error(), "no cost was charged") {
+			t.Errorf("%s: %v", name, err)
+		}
+		s.wantLeft("/", 1000, 3, 1000) // the lease is given back
+	}
+	// A lease that is over is no harm: the cost is charged.
+	token := s.hold("300", time.Hour).Token
+	s.wait(2 * time.Minute)
+	if err := s.Commit(t.Context(), token, 100); err != nil {
+		t.Error(err)
+	}
+	s.wantLeft("/", 900, 3, 900)
 }

@@ -18,6 +18,9 @@ var ErrToken = errors.New("weir: this is no token; accepted: the one of a decisi
 // ErrSettled is the error for a token of which nothing is held any more: it was settled, or its time is over.
 var ErrSettled = errors.New("weir: nothing is held under the token any more: it was settled, or its time is over")
 
+// errReservationOver is of a token under which there were leases, and no reservation.
+var errReservationOver = fmt.Errorf("%w; its leases are given back, and no cost was charged now", ErrSettled)
+
 // Bounds on tokens, in bytes before they are text.
 const (
 	maxTokenBytes  = 32 << 10

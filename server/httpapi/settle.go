@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/server/checks"
@@ -95,7 +96,7 @@ func (s *Server) settleProblem(err error, token string) *Problem {
 	case errors.Is(err, policy.ErrToken):
 		return refuse("token", token, tokenAccepted)
 	case errors.Is(err, policy.ErrSettled):
-		return &Problem{Status: http.StatusConflict, Detail: "nothing is held under the token any more: it was settled, or its time is over"}
+		return &Problem{Status: http.StatusConflict, Detail: strings.TrimPrefix(err.Error(), "weir: ")}
 	}
 	return s.checkProblem(err)
 }
