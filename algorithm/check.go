@@ -75,7 +75,7 @@ func (m slidingWindow) valid(state []int64, farthest int64) bool {
 }
 
 func (m slidingBuckets) valid(state []int64, farthest int64) bool {
-	return int64(len(state)) == m.cells+2 && within(state[0], farthest) && counts(state[1:], m.count)
+	return int64(len(state)) == m.cells+2 && within(state[0], (farthest/m.width+1)*m.cells) && counts(state[1:], m.count)
 }
 
 func (m hybrid) valid(state []int64, farthest int64) bool {
