@@ -28,8 +28,13 @@ npm ci --silent --no-audit --no-fund --prefix server/resp/testdata/node
 
 export WEIR_ENGINES=require # a test whose engine is missing fails
 go vet ./...
-go test -race ./...
-go test ./store/memory # at full size: the race detector's is smaller
+
+# The suite of the stores takes the race detector minutes for each engine: with it they are tested in short, and without it at full size.
+stores=(./store/memory ./store/redis ./store/postgres ./store/memcached ./store/remote)
+mapfile -t others < <(go list ./... | grep -vE '/store/(memory|redis|postgres|memcached|remote)$')
+go test -race "${others[@]}"
+go test -race -short "${stores[@]}"
+go test -timeout 15m "${stores[@]}"
 cd bench
 go vet ./...
 go test ./...
