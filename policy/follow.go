@@ -14,11 +14,13 @@ const (
 	poll = time.Second
 	// quiet is how long nothing more has to be told of a file until it is read: who writes it may not be done.
 	quiet = 50 * time.Millisecond
+	// again is how long a file that was refused is left alone: the reason may go away, without a change of the file.
+	again = 10 * time.Second
 )
 
 // Reload reads the file and replaces the configuration by it. What is wrong is refused as a whole, logged, and shown in [Set.Status].
 func (s *Set) Reload(path string) error {
-	data, err := read(path)
+	data, err := read(context.Background(), path)
 	return s.reload(path, data, err)
 }
 
@@ -37,7 +39,7 @@ func (s *Set) reload(path string, data []byte, err error) error {
 }
 
 // Follow replaces the configuration whenever the file changes, until ctx ends; it returns ctx's error. The file may be written anew, be renamed over, or be a link that
-// comes to point elsewhere. A change that is refused is logged once, and shown in [Set.Status] until the next is taken.
+// comes to point elsewhere. A change that is refused is logged once, and shown in [Set.Status] until the next is taken; it is tried again when there are other clients, and now and then.
 func (s *Set) Follow(ctx context.Context, path string) error {
 	f := follower{set: s, path: path, seen: s.Config().sum}
 	events, failures, done := watch(filepath.Dir(path))
@@ -56,9 +58,9 @@ func (s *Set) Follow(ctx context.Context, path string) error {
 			s.log.Debug("changes of files may have been missed; they are looked for", "error", err)
 			settle.Reset(quiet)
 		case <-settle.C:
-			f.look()
+			f.look(ctx)
 		case <-ticker.C:
-			f.look()
+			f.look(ctx)
 		}
 	}
 }
@@ -81,17 +83,26 @@ type follower struct {
 	set  *Set
 	path string
 	seen [sha256.Size]byte
+	// refused is when it was refused last, the zero Time if it was taken; clients are how often there had been other clients by then.
+	refused time.Time
+	clients int64
 }
 
-// look reads the file, and reloads what it has not seen.
-func (f *follower) look() {
-	data, err := read(f.path)
-	now := digest(data, err)
-	if now == f.seen {
+// look reads the file, and reloads what it has not seen, or what may be refused no longer.
+func (f *follower) look(ctx context.Context) {
+	data, err := read(ctx, f.path)
+	if ctx.Err() != nil {
 		return
 	}
-	f.seen = now
-	_ = f.set.reload(f.path, data, err) // it is logged, and kept for the status
+	now, clients := digest(data, err), f.set.offers.Load()
+	due := !f.refused.IsZero() && (clients != f.clients || time.Since(f.refused) >= again)
+	if now == f.seen && !due {
+		return
+	}
+	f.seen, f.clients, f.refused = now, clients, time.Time{}
+	if f.set.reload(f.path, data, err) != nil { // it is logged, and kept for the status
+		f.refused = time.Now()
+	}
 }
 
 // digest tells one content of a file from another, and from one that can't be read.

@@ -173,6 +173,28 @@ func TestFollowSeesWhatChangedBefore(t *testing.T) {
 	f.until("seen", func() bool { return f.capacity() == 20 })
 }
 
+// A file that lacks a plan that clients have is taken when they no longer have it, though it has not changed since.
+func TestFollowTriesAgainWithOtherClients(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "weir.yaml")
+	write(t, path, "policies: [{name: a, key: client_ip, limits: [10/24h], plans: {gold: deny}}]")
+	f := follow(t, path)
+	if err := f.UseClients(staticClients{"k": plan("gold")}); err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, windowOf("20"))
+	f.until("refused", func() bool { return f.Status().Config.Err != nil })
+	if f.capacity() != 10 {
+		t.Error("a file without a plan that a client has is in use")
+	}
+	if err := f.UseClients(nil); err != nil {
+		t.Fatal(err)
+	}
+	f.until("taken", func() bool { return f.capacity() == 20 })
+	if n := f.log.count("refused"); n != 1 {
+		t.Errorf("the log has %d refusals, want 1", n)
+	}
+}
+
 func TestReload(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "weir.yaml")
 	write(t, path, windowOf("10"))

@@ -3,9 +3,7 @@ package policy
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,6 +32,7 @@ type Set struct {
 	log   *slog.Logger
 
 	current  atomic.Pointer[rules]
+	offers   atomic.Int64 // how often there were other clients
 	warnedAt atomic.Int64 // seconds since 1970 when it was last logged that limits were not decided
 
 	mu     sync.Mutex // of changes
@@ -74,28 +73,11 @@ func Load(ctx context.Context, path string, o Options) (*Set, error) {
 }
 
 func readFile(ctx context.Context, path string) (*Config, error) {
-	data, err := read(path)
-	if err == nil {
-		err = ctx.Err()
-	}
+	data, err := read(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	return Parse(data, path)
-}
-
-// read reads a file, and of one that is too large as much as shows that.
-func read(path string) ([]byte, error) {
-	f, err := os.Open(path) //nolint:gosec // the path is the operator's
-	if err != nil {
-		return nil, fmt.Errorf("weir: policies: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("weir: policies: %w", err)
-	}
-	return data, nil
 }
 
 // apply makes a configuration and clients the ones in use, or changes nothing. The caller holds mu, or is alone.
@@ -152,6 +134,7 @@ func (s *Set) UseClients(clients Clients) error {
 	own, err := s.bindClients(old.inventory, clients, old.own)
 	if err == nil {
 		s.current.Store(&rules{inventory: old.inventory, clients: clients, own: own})
+		s.offers.Add(1)
 	}
 	s.note(&s.status.Clients, "clients", "", err)
 	return err
