@@ -83,3 +83,28 @@ func TestS18ChangesAndReservationsAtOneInstant(t *testing.T) {
 		}
 	})
 }
+
+// TestACommitIsChargedToFormers: what a reservation cost beyond its estimate is used under the limits before, too.
+func TestACommitIsChargedToFormers(t *testing.T) {
+	const now = int64(1_700_000_000_000_000)
+	wide, narrow := program(t, "20/1h"), program(t, "fixed-window 15/1h")
+	a, _ := algorithm.Account{}.Apply(wide, algorithm.Op{Cost: 1}, now)
+	a, _ = a.Apply(narrow, algorithm.Op{Kind: algorithm.Reserve, Cost: 2, ID: 1, Life: 1_000_000}, now)
+	a, r := a.Apply(narrow, algorithm.Op{Kind: algorithm.Commit, ID: 1, Cost: 7}, now)
+	if !r.Allowed || r.Remaining != 7 {
+		t.Fatalf("settled at 7: %+v, want 7 left of 15", r)
+	}
+	if _, r = a.Apply(wide, algorithm.Op{}, now); r.Remaining != 12 {
+		t.Errorf("%d left of 20 after 8, want 12", r.Remaining)
+	}
+}
+
+// A reservation that says no life can be settled at its own instant.
+func TestAReservationLivesForATick(t *testing.T) {
+	const now = int64(1_700_000_000_000_000)
+	p := program(t, "5/1h")
+	a, _ := algorithm.Account{}.Apply(p, algorithm.Op{Kind: algorithm.Reserve, Cost: 5, ID: 1}, now)
+	if _, r := a.Apply(p, algorithm.Op{Kind: algorithm.Commit, ID: 1, Cost: 5}, now); !r.Allowed || r.Remaining != 0 {
+		t.Errorf("got %+v, want it settled", r)
+	}
+}
