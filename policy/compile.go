@@ -20,6 +20,8 @@ const (
 	limitNames  = policyNames + ", and not a number: a limit that has no name is called by its place"
 )
 
+const databasesTaken = "sqlite:file or postgres://user@host/database"
+
 // A rule is a policy, compiled.
 type rule struct {
 	name      string
@@ -82,7 +84,7 @@ func compile(c *Config, p *problems) *inventory {
 func (p *problems) clients(c *Source) {
 	known := c.Database == "" || strings.HasPrefix(c.Database, "sqlite:") || strings.HasPrefix(c.Database, "postgres://") || strings.HasPrefix(c.Database, "postgresql://")
 	if !known && !p.broken("clients.database") { // it may hold a password
-		p.addf("clients.database", "is of no known kind; accepted: sqlite:file or postgres://user@host/database")
+		p.addf("clients.database", "is of no known kind; accepted: %s", databasesTaken)
 	}
 	if c.Poll != "" {
 		if d, err := time.ParseDuration(c.Poll); err != nil || d < 100*time.Millisecond || d > time.Hour {
@@ -90,7 +92,7 @@ func (p *problems) clients(c *Source) {
 		}
 	}
 	if c.Database == "" && (c.Poll != "" || c.Snapshot != "") {
-		p.missing("clients.database", "sqlite:file or postgres://user@host/database")
+		p.missing("clients.database", databasesTaken)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 type Match struct {
 	Method []string // such as POST, in any case
 	// Path is exact, or a pattern: * stands for any number of characters other than /, ** for any number of segments, and
-	// regex: precedes a regular expression, as package regexp has them, for the whole path.
+	// regex: precedes a regular expression, as package regexp has them, for the whole path. All of them take any character, newlines too.
 	Path []string
 	Host []string // exact, or *.example.com for all hosts below example.com; in any case, without a port
 	// ClientIP are addresses and CIDRs. Addresses of IPv4 that are written in IPv6 are IPv4.
@@ -63,9 +63,18 @@ func (p *problems) alternatives(matches []Match, field string) []alternative {
 	}
 	list := make([]alternative, len(matches))
 	for i := range matches {
-		list[i] = p.alternative(&matches[i], p.one(field, i))
+		f := p.one(field, i)
+		if len(matches) > 1 && matches[i].empty() && !p.broken(f) {
+			p.addf(f, "is for all requests, so that the others of the list say nothing; accepted: one or more of %s", strings.Join(matchKeys, ", "))
+		}
+		list[i] = p.alternative(&matches[i], f)
 	}
 	return list
+}
+
+// empty reports whether nothing is given.
+func (m *Match) empty() bool {
+	return m.Method == nil && m.Path == nil && m.Host == nil && m.ClientIP == nil && m.Header == nil && m.Query == nil && m.Attributes == nil && m.Not == nil
 }
 
 // one returns the field of an entry of a list that can also be written without being one.
@@ -87,6 +96,9 @@ func (p *problems) alternative(m *Match, field string) (a alternative) {
 	if m.ClientIP != nil {
 		a.tests = append(a.tests, p.prefixes(m.ClientIP, field+".client_ip"))
 	}
+	p.named(m.Header, field+".header")
+	p.named(m.Query, field+".query")
+	p.named(m.Attributes, field+".attributes")
 	for _, name := range sorted(m.Header) {
 		f := field + ".header." + name
 		if !isToken(name) || strings.EqualFold(name, "Host") {
@@ -101,17 +113,34 @@ func (p *problems) alternative(m *Match, field string) (a alternative) {
 		a.tests = append(a.tests, &valueTest{source{attribute, name}, p.globs(m.Attributes[name], field+".attributes."+name)})
 	}
 	if len(m.Not) > 0 {
-		n := &notTest{text: describe(m.Not)}
-		for i := range m.Not {
-			f := p.one(field+".not", i)
-			if len(m.Not[i].Not) > 0 {
-				p.addf(f+".not", "is within a not; accepted: %s", strings.Join(excludeKeys, ", "))
-			}
-			n.none = append(n.none, p.alternative(&m.Not[i], f))
-		}
-		a.tests = append(a.tests, n)
+		a.tests = append(a.tests, p.not(m.Not, field+".not"))
 	}
 	return a
+}
+
+func (p *problems) not(matches []Match, field string) *notTest {
+	n := &notTest{text: describe(matches)}
+	for i := range matches {
+		f := p.one(field, i)
+		switch {
+		case len(matches[i].Not) > 0:
+			p.addf(f+".not", "%s; accepted: %s", notWithinNot, strings.Join(excludeKeys, ", "))
+			continue
+		case matches[i].empty() && !p.broken(f):
+			p.addf(f, "is for all requests, so that the policy is for none; accepted: one or more of %s", strings.Join(excludeKeys, ", "))
+		}
+		n.none = append(n.none, p.alternative(&matches[i], f))
+	}
+	return n
+}
+
+const notWithinNot = "is within a not, which has none of its own"
+
+// named notes a map that is given and empty.
+func (p *problems) named(values map[string][]string, field string) {
+	if values != nil && len(values) == 0 && !p.broken(field) {
+		p.addf(field, "has no names; accepted: one or more, each with a value, such as {name: \"*\"}")
+	}
 }
 
 // nonEmpty notes an empty list.

@@ -15,7 +15,7 @@ import (
 // patternModel says what a pattern means with a regular expression.
 func patternModel(pattern string) *regexp.Regexp {
 	if expression, ok := strings.CutPrefix(pattern, "regex:"); ok {
-		return regexp.MustCompile(`^(?:` + expression + `)$`)
+		return regexp.MustCompile(`(?s)^(?:` + expression + `)$`)
 	}
 	if pattern == "**" {
 		return regexp.MustCompile(`(?s)^.*$`)
@@ -41,6 +41,11 @@ func TestPathPatterns(t *testing.T) {
 		"/a/**/b/**/c":    {[]string{"/a/b/c", "/a/x/b/y/z/c", "/a/b/b/c/c"}, []string{"/a/c", "/a/b", "/a/b/cc", "/a/b/c/"}},
 		"/**/*/y":         {[]string{"/x/y", "//y", "/a/b/y"}, []string{"/y", "/y/x"}},
 		"regex:/[0-9]+":   {[]string{"/1", "/123"}, []string{"/", "/1a", "x/1", "/1\n"}},
+		"regex:/api/.*":   {[]string{"/api/x", "/api/\n", "/api/a\nb", "/api/\r\x00\u2028", "/api/\xff"}, []string{"/api", "\n/api/x"}},
+		"regex:(?-s)/.":   {[]string{"/x"}, []string{"/\n"}},
+		"/n/*":            {[]string{"/n/\n", "/n/a\r\nb", "/n/\x00", "/n/\u2028\xff"}, []string{"/n\n/x", "/n/\n/"}},
+		"/m/**":           {[]string{"/m/\n", "/m/a\n/\r/\x00"}, []string{"/m\n", "\n/m/a"}},
+		"/**/e":           {[]string{"/\n/\x00/e"}, []string{"/e\n"}},
 		"regex:(?i)/a|/b": {[]string{"/A", "/b"}, []string{"/ab", "/a/b"}},
 	} {
 		p, problem := newPathPattern(pattern)
@@ -169,6 +174,9 @@ func drawMatch(t *rapid.T, not bool) (m Match) {
 	}
 	if not && some("not") {
 		m.Not = []Match{drawMatch(t, false)}
+	}
+	if m.empty() {
+		m.Method = []string{"PUT"}
 	}
 	return m
 }

@@ -48,7 +48,7 @@ func newPathPattern(text string) (p pathPattern, problem string) {
 	if expression, ok := strings.CutPrefix(text, regexPrefix); ok {
 		_, err := regexp.Compile(expression) // by itself, so that it closes what it opens
 		if err == nil {
-			p.regex, err = regexp.Compile(`\A(?:` + expression + `)\z`)
+			p.regex, err = regexp.Compile(`(?s)\A(?:` + expression + `)\z`) // . is a newline too: nothing is to hide behind one
 		}
 		if err != nil {
 			return p, "accepted: a regular expression of RE2; " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")

@@ -98,6 +98,9 @@ func (r *reader) source(n *yaml.Node, field string) {
 	r.mapping(n, field, sourceKeys, func(key, field string, n *yaml.Node) {
 		*map[string]*string{"database": &c.Database, "snapshot": &c.Snapshot, "poll": &c.Poll}[key] = r.text(n, field)
 	})
+	if _, ok := r.config.where[field+".database"]; !ok {
+		r.missing(field+".database", databasesTaken)
+	}
 }
 
 func (r *reader) policy(n *yaml.Node, field string) (p Policy) {
@@ -134,6 +137,9 @@ func (r *reader) matches(n *yaml.Node, field string, keys []string) (matches []M
 	}
 	for i, n := range r.sequence(n, field, maxList) {
 		matches = append(matches, r.match(n, at(field, i), keys))
+	}
+	if len(matches) == 0 && !r.broken(field) {
+		r.addf(field, "is an empty list; accepted: one or more")
 	}
 	return matches
 }
@@ -211,10 +217,11 @@ func (r *reader) limit(n *yaml.Node, field string) (l NamedLimit) {
 func (r *reader) plans(n *yaml.Node, field string) map[string]Plan {
 	plans := map[string]Plan{}
 	r.mapping(n, field, nil, func(key, field string, n *yaml.Node) {
+		word := n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str"
 		switch {
-		case n.Kind == yaml.ScalarNode && n.Value == planDeny:
+		case word && n.Value == planDeny:
 			plans[key] = Plan{Deny: true}
-		case n.Kind == yaml.ScalarNode && n.Value == planUnlimited:
+		case word && n.Value == planUnlimited:
 			plans[key] = Plan{Unlimited: true}
 		default:
 			plans[key] = Plan{Limits: r.limits(n, field)}
@@ -226,7 +233,7 @@ func (r *reader) plans(n *yaml.Node, field string) map[string]Plan {
 // mapping calls f for each key of a mapping; known are those that it may have, nil for any.
 func (r *reader) mapping(n *yaml.Node, field string, known []string, f func(key, field string, n *yaml.Node)) {
 	r.config.where[field] = position{n.Line, n.Column}
-	if n.Kind != yaml.MappingNode {
+	if n.Kind != yaml.MappingNode || n.ShortTag() != "!!map" {
 		accepted := "names with values"
 		if known != nil {
 			accepted = strings.Join(known, ", ")
@@ -250,12 +257,8 @@ func (r *reader) mapping(n *yaml.Node, field string, known []string, f func(key,
 		case twice:
 			r.atf(position{k.Line, k.Column}, inner, "is there twice; accepted: once, as in line %d", line)
 		case known != nil && !slices.Contains(known, k.Value):
-			guess := ""
-			if near := nearest(k.Value, known); near != "" {
-				guess = fmt.Sprintf("; did you mean %q?", near)
-			}
 			r.guesses[field] = true
-			r.atf(position{k.Line, k.Column}, inner, "is not known%s; accepted: %s", guess, strings.Join(known, ", "))
+			r.atf(position{k.Line, k.Column}, inner, "%s; accepted: %s", unknown(k.Value, known), strings.Join(known, ", "))
 		default:
 			f(k.Value, inner, value)
 		}
@@ -263,10 +266,21 @@ func (r *reader) mapping(n *yaml.Node, field string, known []string, f func(key,
 	}
 }
 
+// unknown says that a name is none of the known ones.
+func unknown(name string, known []string) string {
+	if name == "not" && slices.Equal(known, excludeKeys) {
+		return notWithinNot
+	}
+	if near := nearest(name, known); near != "" {
+		return fmt.Sprintf("is not known; did you mean %q?", near)
+	}
+	return "is not known"
+}
+
 func (r *reader) sequence(n *yaml.Node, field string, most int) []*yaml.Node {
 	r.config.where[field] = position{n.Line, n.Column}
 	switch {
-	case n.Kind != yaml.SequenceNode:
+	case n.Kind != yaml.SequenceNode || n.ShortTag() != "!!seq":
 		r.addf(field, "is %s; accepted: a list", kind(n))
 		return nil
 	case len(n.Content) > most:
@@ -307,6 +321,8 @@ func (r *reader) value(n *yaml.Node, field string) string {
 		r.addf(field, "is %s; accepted: text", kind(n))
 	case n.ShortTag() == "!!null":
 		r.addf(field, "is empty; accepted: text")
+	case tagged(n):
+		r.addf(field, "is %s; accepted: text", kind(n))
 	case n.ShortTag() != "!!str":
 		r.addf(field, "is %s; accepted: text, which in quotes is \"%s\"", kind(n), bounded(n.Value))
 	case len(n.Value) > maxText:
@@ -327,14 +343,25 @@ func (r *reader) number(n *yaml.Node, field string) int64 {
 	return v
 }
 
+// tagged reports whether a node has a tag of its own, which says that it is not what it looks like.
+func tagged(n *yaml.Node) bool {
+	tags := map[yaml.Kind][]string{
+		yaml.MappingNode: {"!!map"}, yaml.SequenceNode: {"!!seq"},
+		yaml.ScalarNode: {"!!str", "!!null", "!!int", "!!float", "!!bool", "!!timestamp", "!!merge"},
+	}[n.Kind]
+	return tags != nil && !slices.Contains(tags, n.ShortTag())
+}
+
 // kind shows a node in an error.
 func kind(n *yaml.Node) string {
-	switch n.Kind {
-	case yaml.MappingNode:
+	switch {
+	case tagged(n):
+		return "tagged " + bounded(n.ShortTag())
+	case n.Kind == yaml.MappingNode:
 		return "a mapping"
-	case yaml.SequenceNode:
+	case n.Kind == yaml.SequenceNode:
 		return "a list"
-	case yaml.AliasNode:
+	case n.Kind == yaml.AliasNode:
 		return "an alias of YAML"
 	}
 	kinds := map[string]string{"!!null": "empty", "!!int": "the number ", "!!float": "the number ", "!!bool": "the truth value "}
