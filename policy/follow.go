@@ -20,7 +20,7 @@ const (
 
 // Reload reads the file and replaces the configuration by it. What is wrong is refused as a whole, logged, and shown in [Set.Status].
 func (s *Set) Reload(path string) error {
-	data, err := read(context.Background(), path)
+	data, err := read(path)
 	return s.reload(path, data, err)
 }
 
@@ -90,7 +90,7 @@ type follower struct {
 
 // look reads the file, and reloads what it has not seen, or what may be refused no longer.
 func (f *follower) look(ctx context.Context) {
-	data, err := read(ctx, f.path)
+	data, err := readWithin(ctx, f.path)
 	if ctx.Err() != nil {
 		return
 	}

@@ -73,7 +73,7 @@ func Load(ctx context.Context, path string, o Options) (*Set, error) {
 }
 
 func readFile(ctx context.Context, path string) (*Config, error) {
-	data, err := read(ctx, path)
+	data, err := readWithin(ctx, path)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,11 @@ func (c *policyCheck) Run(ctx context.Context, p *program) (err error) {
 			err = errShown
 			continue
 		}
-		_, _ = fmt.Fprintf(p.stdout, "%s: %d policies, nothing wrong\n", name, n)
+		what := "policies"
+		if n == 1 {
+			what = "policy"
+		}
+		_, _ = fmt.Fprintf(p.stdout, "%s: %d %s, nothing wrong\n", name, n, what)
 	}
 	return err
 }

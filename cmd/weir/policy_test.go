@@ -44,6 +44,17 @@ func TestPolicyCheck(t *testing.T) {
 			t.Errorf("line %d is %q, want %q", i, lines[i], want)
 		}
 	}
+	single := file(t, "one.yaml", "policies: [{name: a, key: all, limits: [5/1m]}]")
+	if out, _, code := runProgram("policy", "check", single); code != exitOK || out != single+": 1 policy, nothing wrong\n" {
+		t.Errorf("one policy: exit code %d, %q", code, out)
+	}
+	directory := t.TempDir() // the program's name stands before an error once
+	for _, args := range [][]string{{"policy", "check", directory}, {"policy", "explain", "--config", directory, "/"}} {
+		_, log, code := runProgram(args...)
+		if code != exitError || !strings.HasPrefix(log, "weir: policies: read "+directory+": is a directory") {
+			t.Errorf("%s: exit code %d, %s", args, code, log)
+		}
+	}
 	for args, want := range map[string]string{"": "given no file", "--schema " + bad: "given files and --schema"} {
 		if _, log, code := runProgram(append([]string{"policy", "check"}, strings.Fields(args)...)...); code != exitUsage || !strings.Contains(log, want) {
 			t.Errorf("policy check %s: exit code %d, %s", args, code, log)

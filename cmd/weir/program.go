@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -88,6 +89,6 @@ func (p *program) fail(err error, code int) int {
 		_, _ = fmt.Fprintln(p.stderr, err)
 		return code
 	}
-	_, _ = fmt.Fprintf(p.stderr, "weir: %v\n", err)
+	_, _ = fmt.Fprintf(p.stderr, "weir: %s\n", strings.TrimPrefix(err.Error(), "weir: "))
 	return code
 }
