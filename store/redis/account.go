@@ -84,6 +84,14 @@ func (b *binding) value(a algorithm.Account) string {
 	return "s" + head + m.text(a.State)
 }
 
+// plain reports whether an account is for the script.
+func (b *binding) plain(a algorithm.Account) bool {
+	if a.Extra != nil {
+		return false
+	}
+	return a.Program == nil || len(a.State) == 0 || a.Program == b.program || a.Program.Head() == b.program.Head()
+}
+
 // same reports whether two accounts are kept the same.
 func same(a, b algorithm.Account) bool {
 	return slices.Equal(a.State, b.State) && a.Head() == b.Head()

@@ -186,6 +186,9 @@ func (q *request) givenUp(err, known error) error {
 // fly carries out a flight. It has a time of its own: that of a caller ends with it, and the requests of others go on.
 func (s *Store) fly(flight []*waiter) {
 	swap := newSwapping(s, flight)
+	for _, name := range swap.names {
+		s.recent.add(name)
+	}
 	err := swap.run(context.Background())
 	for _, next := range s.lines.end(flight) {
 		go s.fly(next)

@@ -52,6 +52,9 @@ func (r *reply) kind() byte {
 // values reports whether the script did nothing but tell the values.
 func (r *reply) values() bool { return r.kind() == '?' }
 
+// untold reports whether the script did nothing, and the values are too long to be told to everyone who asks.
+func (r *reply) untold() bool { return r.rest == "?" }
+
 // readValues returns the values of so many keys.
 func (r *reply) readValues(keys int) ([]string, error) {
 	values := make([]string, 0, keys)

@@ -137,20 +137,37 @@ const (
 
 // decide carries out the request: by a call of the script, or where that can't by a swap.
 func (q *request) decide(ctx context.Context) ([]algorithm.Verdict, int64, error) {
-	for i := range q.steps {
-		if q.steps[i].swaps() {
-			return q.store.await(ctx, q, nil)
-		}
+	if q.swaps() {
+		return q.store.await(ctx, q, nil)
 	}
 	r, err := q.ask(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, 0, err
-	}
-	if r.values() {
+	case r.untold():
+		return q.store.await(ctx, q, nil)
+	case r.values():
 		return q.store.await(ctx, q, &r)
+	}
+	for i := range q.steps {
+		if q.steps[i].op.Kind == algorithm.Reset {
+			q.store.recent.remove(q.steps[i].name)
+		}
 	}
 	verdicts, err := q.read(r)
 	return verdicts, r.at, err
+}
+
+// swaps reports whether the request is not to be tried by the script: a step is never the script's, or one on its name was not lately. A reset always
+// is, whatever there is.
+func (q *request) swaps() bool {
+	for i := range q.steps {
+		s := &q.steps[i]
+		if s.swaps() || s.op.Kind != algorithm.Reset && q.store.recent.has(s.name) {
+			return true
+		}
+	}
+	return false
 }
 
 // mostEdges is how often the script is told the windows of a calendar: those of this process's time, of the server's, and of each state

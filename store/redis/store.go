@@ -40,7 +40,8 @@ type Store struct {
 	timeout time.Duration
 	cluster bool
 
-	lines lines
+	lines  lines
+	recent *recent
 
 	healed, conflicts, reloads, failures atomic.Int64
 }
@@ -63,7 +64,7 @@ func New(client rueidis.Client, o Options) (*Store, error) {
 	}
 	return &Store{
 		client: client, server: "a server", prefix: o.Prefix, trusts: o.TrustClientTime, timeout: o.Timeout,
-		cluster: client.Mode() == rueidis.ClientModeCluster, lines: lines{busy: map[string][]*waiter{}},
+		cluster: client.Mode() == rueidis.ClientModeCluster, lines: lines{busy: map[string][]*waiter{}}, recent: newRecent(o.Timeout),
 	}, nil
 }
 

@@ -61,6 +61,7 @@ func (w *swapping) run(ctx context.Context) error {
 		var swapped bool
 		if r, swapped, err = w.try(ctx, r); swapped {
 			w.store.healed.Add(w.healed)
+			w.remember()
 			return nil
 		}
 		if err == nil {
@@ -69,6 +70,17 @@ func (w *swapping) run(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// remember remembers the names whose accounts are still not for the script, and forgets the others.
+func (w *swapping) remember() {
+	for n, name := range w.names {
+		if a := w.accounts[n]; w.foreign[n] != nil || w.firsts[n].step.plain(a) {
+			w.store.recent.remove(name)
+		} else {
+			w.store.recent.add(name)
+		}
+	}
 }
 
 func (w *swapping) load(ctx context.Context) (reply, error) {

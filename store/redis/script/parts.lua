@@ -66,7 +66,7 @@ for i = 1, #KEYS do
     end
     local text = granted ~= wrong and (type(granted) == 'table' and granted.err or granted) or 'WEIRSTATE'
     local kind = type(text) == 'string' and find(text, 'WRONGTYPE', 1, true)
-    if granted == other or kind and ARGV[a + 2] ~= '' then return told(values()) end
+    if granted == other or kind and ARGV[a + 2] ~= '' then return part[3] == 'I' and told(values()) or foreign() end
     return redis.error_reply((granted == wrong or kind) and 'WEIRSTATE ' .. i or text)
   end
   part.granted, part.old, part.new, part.fresh = granted, old, new, fresh

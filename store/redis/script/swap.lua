@@ -1,4 +1,5 @@
--- Values as they are, for who takes the step elsewhere. Mode 'v' tells them; mode 'x' replaces them, all or none, if none has changed.
+-- Values as they are, for who takes the step elsewhere. Mode 'v' tells them; mode 'x' replaces them, all or none, if none has changed. Mode 'f' is that of
+-- steps on accounts that are not for the script. Many may ask at once, so they are told short values only; else the reply is ' ?' and nothing.
 --
 -- They are told after the time as ' ?', and for each key the value's length, ':', the value: '' where there is none, 's' and a string,
 -- 'l' and the elements of a list, each but the last ended by a line feed, 'x' for something else.
@@ -6,17 +7,21 @@
 -- ARGV of 'x', for each key: the value that was told, the new one ('=' for the same), 'PX' or 'PXAT', and that time in ms. If one has changed
 -- nothing is done, and they are told; else the reply is '+'.
 
-local function values()
-  local found = {}
+local function values(most)
+  local found, length = {}, 0
   for i = 1, #KEYS do
     local value = redis.pcall('GET', KEYS[i])
     if type(value) == 'table' then
+      local n = most and redis.pcall('LLEN', KEYS[i])
+      if type(n) == 'number' and n > most / 16 then return end
       value = redis.pcall('LRANGE', KEYS[i], 0, -1)
       value = value.err and 'x' or 'l' .. table.concat(value, '\n')
     else
       value = value and 's' .. value or ''
     end
     found[i] = value
+    length = length + #value
+    if most and length > most then return end
   end
   return found
 end
@@ -30,7 +35,13 @@ local function told(found)
   return table.concat(reply)
 end
 
+local function foreign()
+  local found = values(2048)
+  return found and told(found) or seconds .. ' ' .. micros .. ' ?'
+end
+
 if mode == 'v' then return told(values()) end
+if mode == 'f' then return foreign() end
 
 if mode == 'x' then
   local found = values()

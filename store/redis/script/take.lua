@@ -6,8 +6,8 @@
 -- ARGV[2] 't' or 'r': a Take of one linear limit, the case to be quick in; else see parts.lua
 --
 -- The value of an account begins with its head and '|', that of its limit's state does not. The script takes steps on states of the
--- limit that is asked for, and nothing else: an account that is another limit's, or has more than a state, is told as it is (see swap.lua), and nothing is
--- written then. Neither is it for a value that is no state of its limit, which is the error 'WEIRSTATE n', for the n-th key.
+-- limit that is asked for, and nothing else: an account that is another limit's, or has more than a state, is told as it is if it is short (see swap.lua), and
+-- nothing is written then. Neither is it for a value that is no state of its limit, which is the error 'WEIRSTATE n', for the n-th key.
 --
 -- The reply is 'seconds microseconds', of the time, and for each state ' granted old': '+' for all that was asked, '-' for
 -- denied, or units; and the state before.
@@ -31,7 +31,7 @@ local function quick(head)
   local old = redis.pcall('GET', KEYS[1])
   if not old then return old end
   if type(old) == 'table' or sub(old, 1, #head) ~= head then
-    mode = 'v'
+    mode = 'f'
     return
   end
   return sub(old, #head + 1)
