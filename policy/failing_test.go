@@ -71,3 +71,25 @@ func TestFailuresOfShadowsAreLoggedOnceASecond(t *testing.T) {
 		}
 	})
 }
+
+// While the store is away, a plan that denies keeps the limits beside it from being charged in memory.
+func TestNothingIsChargedLocallyBesideADenial(t *testing.T) {
+	s := newSet(t, `
+policies:
+  - {name: here, key: all, limits: [2/1h], on_store_error: local}
+  - {name: gate, key: [attribute:who], match: {path: /gate}, limits: [9/1h], plans: {blocked: deny}, on_store_error: allow}
+  - {name: shut, key: all, match: {path: /shut}, limits: [9/1h]}
+`, policy.Options{Store: failingStore{}, Clients: staticClients{"eve": plan("blocked")}})
+	for _, line := range []string{"GET /gate", "GET /shut"} {
+		for range 3 {
+			if d := check(t, s, request(line, "who=eve")); d.Allowed {
+				t.Errorf("%s: %+v, want a denial", line, d)
+			}
+		}
+	}
+	for i, want := range []bool{true, true, false} {
+		if d := check(t, s, request("GET /")); d.Allowed != want {
+			t.Errorf("request %d: allowed %v, want %v", i+1, d.Allowed, want)
+		}
+	}
+}
