@@ -52,6 +52,7 @@ type Follower struct {
 type refused struct {
 	at    mark
 	table *Table // nil if a row is broken
+	// What refused it may be gone without a change: a plan may come, and the time of a row may be over. It is looked at again then.
 	again time.Time
 	pause time.Duration // before that
 }
@@ -169,11 +170,21 @@ const (
 	lastWait  = 5 * time.Second
 )
 
-// Pauses between offering a table that was refused, from and to.
+// Pauses between looking again at a change that was refused, from and to.
 const (
 	firstAgain = 250 * time.Millisecond
 	lastAgain  = 10 * time.Second
 )
+
+// nextAgain is the pause after one of before, 0 for none, if looking took so long: it takes no more than a twentieth of a processor.
+func nextAgain(before, took time.Duration) time.Duration {
+	return max(min(max(2*before, firstAgain), lastAgain), 20*took)
+}
+
+// rest is the pause after a step that took so long. Changes that come thick are taken together, but none has to wait long for that.
+func rest(took time.Duration) time.Duration {
+	return min(max(took, 10*time.Millisecond), 100*time.Millisecond)
+}
 
 // run follows until ctx ends, through whatever goes wrong.
 func (f *Follower) run(ctx context.Context) {
@@ -228,8 +239,7 @@ func (f *Follower) session(ctx context.Context, well func()) (err error) {
 		if f.shown.back() {
 			f.log.Info("clients: the database is back", "database", f.at.shown)
 		}
-		// Changes that come thick are taken together, so that half of the time at least is left to others.
-		if !sleep(ctx, max(10*time.Millisecond, time.Since(began))) {
+		if !sleep(ctx, rest(time.Since(began))) {
 			return ctx.Err()
 		}
 		select {
@@ -253,15 +263,17 @@ func (f *Follower) step(ctx context.Context, d *Database) error {
 		f.refused = nil
 		f.shown.mended()
 		return nil
-	case f.refused != nil && at == f.refused.at:
-		if f.refused.table != nil && time.Now().After(f.refused.again) {
-			f.offer(f.refused.table, at)
-		}
+	case f.refused == nil || at != f.refused.at:
+	case time.Now().Before(f.refused.again):
+		return nil
+	case f.refused.table != nil:
+		f.offer(f.refused.table, at)
 		return nil
 	}
+	began := time.Now()
 	t, at, err := f.next(ctx, d, now)
 	if broken, ok := errors.AsType[brokenError](err); ok {
-		f.refuse(refused{at: at}, broken)
+		f.refuse(at, nil, began, broken)
 		return nil
 	}
 	if err != nil {
@@ -291,14 +303,7 @@ func (f *Follower) next(ctx context.Context, d *Database, now *Table) (*Table, m
 func (f *Follower) offer(t *Table, at mark) {
 	began := time.Now()
 	if err := f.use(t); err != nil {
-		// What refused it may change too: a plan may come. It is asked again, but not all the time.
-		r := refused{at: at, table: t, pause: firstAgain}
-		if f.refused != nil && f.refused.table == t {
-			r.pause = min(2*f.refused.pause, lastAgain)
-		}
-		r.pause = max(r.pause, 20*time.Since(began))
-		r.again = time.Now().Add(r.pause)
-		f.refuse(r, err)
+		f.refuse(at, t, began, err)
 		return
 	}
 	f.take(t, at)
@@ -319,10 +324,16 @@ func (f *Follower) take(t *Table, at mark) {
 	f.mark, f.refused = at, nil
 }
 
-func (f *Follower) refuse(r refused, err error) {
-	f.refused = &r
+// refuse notes that a change is not in effect, and when to look at it again. table is nil if it is of a row that is broken.
+func (f *Follower) refuse(at mark, table *Table, began time.Time, err error) {
+	var before time.Duration
+	if f.refused != nil && f.refused.at == at {
+		before = f.refused.pause
+	}
+	pause := nextAgain(before, time.Since(began))
+	f.refused = &refused{at: at, table: table, again: time.Now().Add(pause), pause: pause}
 	if f.shown.refused(err, f.now()) {
-		f.log.Error("clients: a change is refused as a whole; the clients stay as they are", "database", f.at.shown, "change", r.at.Number, "error", err)
+		f.log.Error("clients: a change is refused as a whole; the clients stay as they are", "database", f.at.shown, "change", at.Number, "error", err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/policy/clients"
@@ -127,5 +128,33 @@ func TestUseRefuses(t *testing.T) {
 		silver.Store(false)
 		run(t, url, `DELETE FROM weir_clients WHERE client = 'initech'`)
 		until(t, "what nobody has any more is not asked for", func() bool { return has(f, "initech") == "" })
+	})
+}
+
+// What was refused is taken when the time of its row is over, whether it makes no sense, or Use refuses it, without another change.
+func TestRefusalEndsWithItsRow(t *testing.T) {
+	forEach(t, func(t *testing.T, url string) {
+		for what, row := range map[string]string{"broken": `'umbrella', NULL, 'many'`, "of an unknown plan": `'umbrella', 'platinum', NULL`} {
+			var now atomic.Int64
+			now.Store(time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC).UnixMicro())
+			run(t, url, `DELETE FROM weir_clients; INSERT INTO weir_clients (client, plan) VALUES ('acme', 'gold')`)
+			f := follow(t, url, clients.Options{Now: func() time.Time { return time.UnixMicro(now.Load()) }, Use: func(c policy.Clients) error {
+				return c.Grants(func(g *policy.Grant) error {
+					if g.Plan == "platinum" {
+						return errors.New("plan platinum is unknown")
+					}
+					return nil
+				})
+			}})
+			run(t, url, `BEGIN; INSERT INTO weir_clients (client, plan, limits, valid_until) VALUES (`+row+`, '2026-06-01 13:00:00+00:00');
+				UPDATE weir_clients SET plan = 'silver' WHERE client = 'acme'; COMMIT`)
+			until(t, "what is "+what+" is refused", func() bool { return f.Status().Refused != "" })
+			if has(f, "acme") != "gold" {
+				t.Errorf("acme has %q", has(f, "acme"))
+			}
+			now.Add(time.Hour.Microseconds())
+			until(t, "the rest is in effect", func() bool { return f.Status().Refused == "" && has(f, "acme") == "silver" })
+			f.Close()
+		}
 	})
 }

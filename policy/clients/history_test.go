@@ -1,6 +1,8 @@
 package clients_test
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
 	"strings"
 	"testing"
@@ -110,4 +112,27 @@ func TestWritersTakeTurns(t *testing.T) {
 	if _, err := db.ExecContext(t.Context(), other); err != nil {
 		t.Error(err)
 	}
+}
+
+// What is read together is of one time, whatever is committed meanwhile.
+func TestReadingSeesOneTime(t *testing.T) {
+	forEach(t, func(t *testing.T, url string) {
+		d := open(t, url)
+		set(t, d, clients.Client{Name: "acme", Plan: "gold"})
+		var plans []string
+		err := d.Snapshot(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+			for range 2 {
+				var plan string
+				if err := tx.QueryRowContext(ctx, `SELECT plan FROM weir_clients`).Scan(&plan); err != nil {
+					return err
+				}
+				plans = append(plans, plan)
+				set(t, d, clients.Client{Name: "acme", Plan: "silver"})
+			}
+			return nil
+		})
+		if err != nil || fmt.Sprint(plans) != "[gold gold]" {
+			t.Errorf("read %q, %v", plans, err)
+		}
+	})
 }

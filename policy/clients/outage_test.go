@@ -142,6 +142,25 @@ func TestStartWithBrokenClient(t *testing.T) {
 	})
 }
 
+// A service that started from the snapshot is up with the database as soon as that is back, also if nothing was changed in it.
+func TestBackUnchanged(t *testing.T) {
+	a := outages["sqlite"](t)
+	set(t, open(t, a.url), clients.Client{Name: "acme", Plan: "gold"})
+	path := filepath.Join(t.TempDir(), "clients.snapshot")
+	follow(t, a.url, clients.Options{Snapshot: path}).Close()
+	a.stop(t)
+	f := follow(t, a.url, clients.Options{Snapshot: path})
+	if s := f.Status(); s.FromSnapshot.IsZero() {
+		t.Errorf("%+v", s)
+	}
+	a.run(t)
+	until(t, "it is back", func() bool { return f.Status().Away == "" })
+	until(t, "the snapshot is confirmed", func() bool { return f.Status().FromSnapshot.IsZero() })
+	if s := f.Status(); s.Changes != 0 || has(f, "acme") != "gold" {
+		t.Errorf("all was read anew: %+v", s)
+	}
+}
+
 // A snapshot that can't be written is shown, and harms nothing.
 func TestSnapshotUnwritable(t *testing.T) {
 	url := newSQLite(t)

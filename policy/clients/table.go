@@ -98,30 +98,23 @@ func (t *Table) Grants(f func(*policy.Grant) error) error {
 // used returns each grant that a client has, or may come to have.
 func (t *Table) used() iter.Seq[*policy.Grant] {
 	return func(yield func(*policy.Grant) bool) {
-		now := t.now().UnixMicro()
+		now, over := t.now().UnixMicro(), map[*policy.Grant]bool{} // which somebody has who changed since the base was built
+		for _, at := range t.over {
+			if at.grant != nil && at.until > now {
+				over[at.grant] = true
+			}
+		}
 		for _, u := range t.base.grants {
-			over := t.uses[u.grant]
-			// What was built over the base may be valid for longer.
-			if u.count+over > 0 && (u.until > now || t.isOver(u.grant)) && !yield(u.grant) {
+			if (over[u.grant] || u.until > now && u.count+t.uses[u.grant] > 0) && !yield(u.grant) {
 				return
 			}
 		}
 		for _, g := range t.added {
-			if t.uses[g] > 0 && !yield(g) {
+			if over[g] && !yield(g) {
 				return
 			}
 		}
 	}
-}
-
-// isOver reports whether a client has got the grant since the base was built.
-func (t *Table) isOver(g *policy.Grant) bool {
-	for _, at := range t.over {
-		if at.grant == g {
-			return true
-		}
-	}
-	return false
 }
 
 // holder returns the first of the clients that have a grant.

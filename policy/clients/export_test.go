@@ -1,0 +1,11 @@
+package clients
+
+import (
+	"context"
+	"database/sql"
+)
+
+// Snapshot runs f in a transaction as those are read in.
+func (d *Database) Snapshot(ctx context.Context, f func(context.Context, *sql.Tx) error) error {
+	return d.snapshot(ctx, f)
+}
