@@ -7,11 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/policy"
@@ -32,12 +36,25 @@ type databaseFlag struct {
 	Database string `required:"" env:"WEIR_CLIENTS" placeholder:"URL" help:"Where the clients are: ${clients}. A password is better in the environment than in the list of processes."`
 }
 
-// An opener opens a database: clients.Open, which makes a file of SQLite that is not there, or clients.OpenExisting.
-type opener func(ctx context.Context, databaseURL string) (*clients.Database, error)
+// BeforeApply refuses arguments that would not be read as they are: two names could be read as one.
+func (c *clientsCommand) BeforeApply(k *kong.Context) error { return refuseBytes(k.Args) }
 
-// with opens the database, runs f on it and closes it.
-func (d *databaseFlag) with(ctx context.Context, open opener, f func(*clients.Database) error) error {
-	db, err := open(ctx, d.Database)
+func refuseBytes(args []string) error {
+	for _, a := range args {
+		if !utf8.ValidString(a) || strings.IndexByte(a, 0) >= 0 {
+			return fmt.Errorf("argument is %.200q; accepted: UTF-8 without NUL", a)
+		}
+	}
+	return nil
+}
+
+// with opens the database, runs f on it and closes it. A file of SQLite that is not there is not made: a service whose file is gone for
+// a while would take the new one for its clients.
+func (d *databaseFlag) with(ctx context.Context, f func(*clients.Database) error) error {
+	db, err := clients.OpenExisting(ctx, d.Database)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w; weir db migrate makes it", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -70,7 +87,7 @@ func (c *clientsSet) Run(ctx context.Context) error {
 	if err := check(row); err != nil {
 		return err
 	}
-	return c.with(ctx, clients.Open, func(d *clients.Database) error { return d.Set(ctx, row) })
+	return c.with(ctx, func(d *clients.Database) error { return d.Set(ctx, row) })
 }
 
 func (c *clientsSet) client() (clients.Client, error) {
@@ -102,15 +119,12 @@ type clientsGet struct {
 
 // Run shows the client.
 func (c *clientsGet) Run(ctx context.Context, p *program) error {
-	return c.with(ctx, clients.OpenExisting, func(d *clients.Database) error {
+	return c.with(ctx, func(d *clients.Database) error {
 		row, ok, err := d.Get(ctx, c.Client)
-		switch {
-		case err != nil:
-			return err
-		case !ok:
+		if err == nil && !ok {
 			return fmt.Errorf("client %q is not in %s; it has the default limits", c.Client, d)
 		}
-		return showClients(p.stdout, one(row), c.JSON)
+		return showClients(p.stdout, func(yield func(clients.Client, error) bool) { yield(row, err) }, c.JSON)
 	})
 }
 
@@ -129,7 +143,7 @@ func (c *clientsList) Run(ctx context.Context, p *program) error {
 	if c.Most < 0 {
 		return fmt.Errorf("--most is %d; accepted: 1 or more, or 0 for all", c.Most)
 	}
-	return c.with(ctx, clients.OpenExisting, func(d *clients.Database) error {
+	return c.with(ctx, func(d *clients.Database) error {
 		filter := clients.Filter{Plan: c.Plan, Prefix: c.Prefix, After: c.After, Most: c.Most}
 		return showClients(p.stdout, d.List(ctx, filter), c.JSON)
 	})
@@ -143,7 +157,7 @@ type clientsDelete struct {
 
 // Run deletes the clients.
 func (c *clientsDelete) Run(ctx context.Context, p *program) error {
-	return c.with(ctx, clients.OpenExisting, func(d *clients.Database) error {
+	return c.with(ctx, func(d *clients.Database) error {
 		n, err := d.Delete(ctx, c.Clients...)
 		if err == nil {
 			_, err = fmt.Fprintf(p.stdout, "%d of %d deleted\n", n, len(c.Clients))
@@ -174,7 +188,7 @@ func (c *clientsImport) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	return c.with(ctx, clients.Open, func(d *clients.Database) error {
+	return c.with(ctx, func(d *clients.Database) error {
 		n, err := d.Put(ctx, readClients(in, check))
 		if err == nil {
 			_, err = fmt.Fprintf(p.stdout, "%d set\n", n)
@@ -239,29 +253,50 @@ func clientCheck(ctx context.Context, file string) (func(clients.Client) error, 
 	}, nil
 }
 
-func one(c clients.Client) iter.Seq2[clients.Client, error] {
-	return func(yield func(clients.Client, error) bool) { yield(c, nil) }
-}
-
-// showClients writes each client as it comes.
+// showClients writes each client as it comes, also those that make no sense, which are an error at the end.
 func showClients(w io.Writer, all iter.Seq2[clients.Client, error], asJSON bool) error {
 	out := bufio.NewWriter(w)
 	encode := json.NewEncoder(out)
 	encode.SetEscapeHTML(false)
+	bad := 0
 	for c, err := range all {
+		var shown any = c
+		text := ""
+		broken, ok := errors.AsType[*clients.BrokenRow](err)
 		switch {
+		case ok:
+			bad++
+			shown, text = broken, brokenLine(broken)
 		case err != nil:
 			return errors.Join(out.Flush(), err)
-		case asJSON:
-			err = encode.Encode(c)
-		default:
-			_, err = fmt.Fprintln(out, clientLine(c))
+		case !asJSON:
+			text = clientLine(c)
+		}
+		if asJSON {
+			err = encode.Encode(shown)
+		} else {
+			_, err = fmt.Fprintln(out, text)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return out.Flush()
+	if err := out.Flush(); err != nil || bad == 0 {
+		return err
+	}
+	return fmt.Errorf("clients that make no sense: %d; a service refuses all changes until they are mended, or their time is over", bad)
+}
+
+// brokenLine is a client that makes no sense, for people: what it has is shown as it is.
+func brokenLine(b *clients.BrokenRow) string {
+	text := fmt.Sprintf("%-24s", printable(b.Client.Name))
+	if b.Client.Plan != "" {
+		text += " plan " + printable(b.Client.Plan)
+	}
+	if b.Limits != "" {
+		text += " limits " + strconv.Quote(b.Limits)
+	}
+	return text + " MAKES NO SENSE: " + b.Error()
 }
 
 // clientLine is a client for people.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,8 +28,11 @@ func TestClients(t *testing.T) {
 	for kind, database := range clientDatabases {
 		t.Run(kind, func(t *testing.T) {
 			t.Setenv("WEIR_CLIENTS", database(t))
+			missing := map[string][]string{"sqlite": {"there is no such file; weir db migrate makes it"}, "postgres": {"run weir db migrate"}}[kind]
 			for _, s := range []step{
-				{"clients list", exitError, map[string][]string{"sqlite": {"there is no such file"}, "postgres": {"run weir db migrate"}}[kind]},
+				{"clients list", exitError, missing},
+				{"clients set acme --plan gold", exitError, missing},
+				{"clients import clients_test.go", exitError, missing},
 				{"db migrate", exitOK, []string{"migration 1 (clients)"}},
 				{"db migrate", exitOK, []string{"nothing to do"}},
 				{"clients list", exitOK, []string{""}},
@@ -99,6 +103,7 @@ func TestClientsImport(t *testing.T) {
 			for broken, want := range map[string]string{
 				`{"client":"d","plan":"gold"} {"client":"e","plan":"gold"}`:         "line 2: ",
 				`{"client":"d","plan":"gold","limit":"5/1s"}`:                       `unknown field "limit"`,
+				`{"client":"d` + "\xff" + `","plan":"gold"}`:                        "accepted: JSON in UTF-8",
 				`{"client":"d","limits":"5 per second"}`:                            "line 2: client \"d\": ",
 				`{"client":"","plan":"gold"}`:                                       "accepted: 1 to 1024 bytes",
 				`{"client":"d","plan":"gold","note":"` + strings.Repeat("x", 1<<17): "line 2: ",
@@ -129,6 +134,7 @@ func TestDBMigratePrint(t *testing.T) {
 // With the policies at hand, a client that they would refuse is not written.
 func TestClientsChecked(t *testing.T) {
 	t.Setenv("WEIR_CLIENTS", "sqlite:"+filepath.Join(t.TempDir(), "clients.db"))
+	checkStep(t, step{"db migrate", exitOK, []string{"migration 1"}})
 	config := filepath.Join(t.TempDir(), "weir.yaml")
 	text := "policies:\n  - name: api\n    key: [client_ip]\n    limits: [\"100/1m\"]\n    plans: {gold: [\"1000/1m\"]}\n"
 	file := filepath.Join(t.TempDir(), "clients.jsonl")
@@ -147,5 +153,56 @@ func TestClientsChecked(t *testing.T) {
 		{"clients get a", exitError, []string{"is not in"}},
 	} {
 		checkStep(t, s)
+	}
+}
+
+// Names that would be read as others are refused, everywhere.
+func TestClientsRefuseBytes(t *testing.T) {
+	t.Setenv("WEIR_CLIENTS", "sqlite:"+filepath.Join(t.TempDir(), "clients.db"))
+	checkStep(t, step{"db migrate", exitOK, []string{"migration 1"}})
+	checkStep(t, step{"clients set a\ufffd --plan gold", exitOK, []string{""}})
+	for _, args := range []string{
+		"clients set a\xff --plan gold", "clients set a --plan g\xff", "clients set a --limit g\xff", "clients set a --plan gold --note=\xff", "clients set a --policy \xff --limit 1/1s",
+		"clients get a\xff", "clients get a\x00", "clients delete b a\xff", "clients list --plan=\xff", "clients list --prefix \xff", "clients list --after \xff", "db migrate --database=sqlite:\xff",
+	} {
+		checkStep(t, step{args, exitUsage, []string{"accepted: UTF-8 without NUL"}})
+	}
+	checkStep(t, step{"clients list", exitOK, []string{"a\ufffd"}})
+}
+
+// A row that makes no sense is shown with what is wrong, and hides no other.
+func TestClientsShowBrokenRows(t *testing.T) {
+	for kind, database := range clientDatabases {
+		t.Run(kind, func(t *testing.T) {
+			url := database(t)
+			t.Setenv("WEIR_CLIENTS", url)
+			for _, args := range []string{"db migrate", "clients set a --plan gold", "clients set b --limit 1/1s", "clients set c --plan gold"} {
+				checkStep(t, step{args, exitOK, nil})
+			}
+			driver, name := "pgx", url
+			if kind == "sqlite" {
+				driver, name = "sqlite", strings.TrimPrefix(url, "sqlite:")
+			}
+			db, err := sql.Open(driver, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			if _, err := db.ExecContext(t.Context(), `UPDATE weir_clients SET limits = 'api: <many>' WHERE client = 'b'`); err != nil {
+				t.Fatal(err)
+			}
+			const reason = `client "b": weir: limit`
+			for _, s := range []step{
+				{"clients list", exitError, []string{"a    ", "\nb  ", `limits "api: <many>" MAKES NO SENSE: ` + reason, "\nc  ", "clients that make no sense: 1"}},
+				{"clients list --json", exitError, []string{`{"client":"a"`, `{"client":"b","limits":"api: <many>"`, `"error":"client \"b\": weir: limit`, `{"client":"c"`, "clients that make no sense: 1"}},
+				{"clients get b", exitError, []string{`limits "api: <many>" MAKES NO SENSE: ` + reason}},
+				{"clients get b --json", exitError, []string{`{"client":"b","limits":"api: <many>"`, `"error":"`}},
+				{"clients get c", exitOK, []string{"plan gold"}},
+				{"clients delete b", exitOK, []string{"1 of 1 deleted"}},
+				{"clients list", exitOK, []string{"c   "}},
+			} {
+				checkStep(t, s)
+			}
+		})
 	}
 }

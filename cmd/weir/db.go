@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/weirlimit/weir/policy/clients"
 )
 
@@ -11,6 +13,9 @@ import (
 type dbCommand struct {
 	Migrate dbMigrate `cmd:"" help:"Make the clients' tables, or bring them up to this version. The service does that itself in SQLite, and never in PostgreSQL."`
 }
+
+// BeforeApply refuses arguments that would not be read as they are.
+func (c *dbCommand) BeforeApply(k *kong.Context) error { return refuseBytes(k.Args) }
 
 type dbMigrate struct {
 	databaseFlag

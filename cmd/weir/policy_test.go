@@ -68,6 +68,7 @@ func TestPolicyCheckLooksAtClients(t *testing.T) {
 	if code != exitError || !strings.Contains(log, "there is no such file") {
 		t.Errorf("a database that is not there: exit code %d, %s", code, log)
 	}
+	checkStep(t, step{"db migrate --database " + database, exitOK, nil})
 	for _, c := range []struct {
 		plan string
 		code int
@@ -99,6 +100,7 @@ func TestPolicySchema(t *testing.T) {
 
 func TestPolicyExplain(t *testing.T) {
 	database := "sqlite:" + filepath.Join(t.TempDir(), "clients.db")
+	checkStep(t, step{"db migrate --database " + database, exitOK, nil})
 	if _, log, code := runProgram("clients", "set", "k1", "--plan", "gold", "--database", database); code != exitOK {
 		t.Fatal(log)
 	}

@@ -179,9 +179,7 @@ func TestPlansChangeLive(t *testing.T) {
 					t.Fatal(log)
 				}
 			}
-			if kind == "postgres" {
-				weir("db", "migrate")
-			}
+			weir("db", "migrate")
 			weir("clients", "set", "bad", "--plan", "blocked")
 			rules, snapshot := newRules(t), filepath.Join(t.TempDir(), "snapshot")
 			t.Setenv("WEIR_CLIENTS", url)

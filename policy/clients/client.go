@@ -91,19 +91,27 @@ type line struct {
 }
 
 // MarshalJSON writes the client under the names of the database's columns, and leaves out what is not set.
-func (c Client) MarshalJSON() ([]byte, error) {
+func (c Client) MarshalJSON() ([]byte, error) { return c.marshal(FormatLimits(c.Limits), "") }
+
+func (c Client) marshal(limits, broken string) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false) // who encodes may still have it escaped
-	err := e.Encode(line{
-		Client: c.Name, Plan: c.Plan, Limits: FormatLimits(c.Limits), Note: c.Note,
+	err := e.Encode(struct {
+		line
+		Error string `json:"error,omitempty"`
+	}{line{
+		Client: c.Name, Plan: c.Plan, Limits: limits, Note: c.Note,
 		From: pointer(c.From), Until: pointer(c.Until), Updated: pointer(c.Updated),
-	})
+	}, broken})
 	return b.Bytes(), err
 }
 
 // UnmarshalJSON reads what MarshalJSON writes. An unknown name is an error, and so is a client that Validate refuses.
 func (c *Client) UnmarshalJSON(data []byte) error {
+	if !utf8.Valid(data) { // two names would be read as one
+		return fmt.Errorf("clients: client is %s; accepted: JSON in UTF-8", quoteShort(string(data)))
+	}
 	var l line
 	if err := unmarshalStrict(data, &l); err != nil {
 		return err

@@ -32,7 +32,7 @@ func Open(ctx context.Context, databaseURL string) (*Database, error) {
 	return at.open(ctx, true)
 }
 
-// OpenExisting is Open that does not make a file of SQLite: it is an error if it is not there.
+// OpenExisting is Open that does not make a file of SQLite: it is fs.ErrNotExist if it is not there.
 func OpenExisting(ctx context.Context, databaseURL string) (*Database, error) {
 	at, err := parseURL(databaseURL)
 	if err != nil {
@@ -130,10 +130,17 @@ func (d *Database) there() error {
 	return err
 }
 
+// A noFileError says less than the error of the system, which names the file once more.
+type noFileError struct{}
+
+func (noFileError) Error() string { return "there is no such file" }
+
+func (noFileError) Unwrap() error { return fs.ErrNotExist }
+
 // explain says which database an error is about.
 func (l *location) explain(err error) error {
 	if errors.Is(err, fs.ErrNotExist) && l.postgres == nil {
-		err = errors.New("there is no such file")
+		err = noFileError{}
 	}
 	return fmt.Errorf("clients: %s: %w", l.shown, err)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"iter"
 	"math"
 	"time"
@@ -116,20 +115,25 @@ func (d *Database) Set(ctx context.Context, c Client) error {
 	return err
 }
 
-// Get returns one client; ok is false if the database does not have it.
+// Get returns one client; ok is false if the database does not have it. The error is a [*BrokenRow] if it makes no sense.
 func (d *Database) Get(ctx context.Context, client string) (c Client, ok bool, err error) {
-	c, err = scanClient(d.db.QueryRowContext(ctx, d.q.get, client))
+	if err := checkText("client", client); err != nil {
+		return Client{}, false, err
+	}
+	c, err = d.scanClient(d.db.QueryRowContext(ctx, d.q.get, client))
 	if errors.Is(err, sql.ErrNoRows) {
 		return Client{}, false, nil
 	}
-	if err != nil {
-		return Client{}, false, d.at.explain(err)
-	}
-	return c, true, nil
+	return c, c.Name != "", err
 }
 
 // Delete removes clients, all of them or none if there is an error, and returns how many there were.
 func (d *Database) Delete(ctx context.Context, clients ...string) (n int, err error) {
+	for _, c := range clients {
+		if err := checkText("client", c); err != nil {
+			return 0, err
+		}
+	}
 	tx, err := d.db.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, d.at.explain(err)
@@ -159,9 +163,18 @@ type Filter struct {
 	Most   int    // at most so many; 0 is no bound
 }
 
-// List returns the clients that a filter asks for, in order of their names, byte by byte. The error comes last.
+func (f Filter) validate() error {
+	return errors.Join(checkText("plan", f.Plan), checkText("prefix", f.Prefix), checkText("after", f.After))
+}
+
+// List returns the clients that a filter asks for, in order of their names, byte by byte. With one that makes no sense comes a [*BrokenRow]. Any
+// other error comes last.
 func (d *Database) List(ctx context.Context, f Filter) iter.Seq2[Client, error] {
 	return func(yield func(Client, error) bool) {
+		if err := f.validate(); err != nil {
+			yield(Client{}, err)
+			return
+		}
 		most := int64(math.MaxInt64)
 		if f.Most > 0 {
 			most = int64(f.Most)
@@ -173,12 +186,9 @@ func (d *Database) List(ctx context.Context, f Filter) iter.Seq2[Client, error] 
 		}
 		defer func() { _ = rows.Close() }()
 		for rows.Next() {
-			c, err := scanClient(rows)
-			if err != nil {
-				yield(Client{}, d.at.explain(err))
-				return
-			}
-			if !yield(c, nil) {
+			c, err := d.scanClient(rows)
+			_, broken := errors.AsType[*BrokenRow](err)
+			if !yield(c, err) || err != nil && !broken {
 				return
 			}
 		}
@@ -188,19 +198,19 @@ func (d *Database) List(ctx context.Context, f Filter) iter.Seq2[Client, error] 
 	}
 }
 
-// scanClient reads a whole row.
-func scanClient(in interface{ Scan(into ...any) error }) (c Client, err error) {
+// scanClient reads a whole row, also if it is broken.
+func (d *Database) scanClient(in interface{ Scan(into ...any) error }) (c Client, err error) {
 	var plan, limits sql.Null[string]
 	var from, until, updated sql.Null[int64]
 	if err := in.Scan(&c.Name, &plan, &limits, &from, &until, &c.Note, &updated); err != nil {
-		return Client{}, err
+		return Client{}, d.at.explain(err)
 	}
 	c.Plan, c.From, c.Until, c.Updated = plan.V, moment(from), moment(until), moment(updated)
-	if limits.Valid {
-		if c.Limits, err = ParseLimits(limits.V); err != nil {
-			return Client{}, fmt.Errorf("client %s: %w", quoteShort(c.Name), err)
-		}
+	at, err := newPool().term(&row{c.Name, plan.V, limits.V, orElse(from, since), orElse(until, forever)})
+	if err != nil {
+		return c, &BrokenRow{Client: c, Limits: limits.V, Err: err}
 	}
+	c.Limits = at.grant.Limits
 	return c, nil
 }
 
