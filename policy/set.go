@@ -58,7 +58,7 @@ func New(c *Config, o Options) (*Set, error) {
 	}
 	s.status.Config.update(c.file, nil)
 	if o.Clients != nil {
-		s.status.Clients.update("", nil)
+		s.status.Clients.update(sourceOf(o.Clients), nil)
 	}
 	return s, nil
 }
@@ -127,6 +127,7 @@ func (s *Set) Replace(c *Config) error {
 }
 
 // UseClients makes clients the ones in use. It refuses them, and changes nothing, if any has a plan that no policy has, or limits that can't be.
+// Clients that are a fmt.Stringer say with it where they are from, for the status and the log.
 func (s *Set) UseClients(clients Clients) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,8 +137,16 @@ func (s *Set) UseClients(clients Clients) error {
 		s.current.Store(&rules{inventory: old.inventory, clients: clients, own: own})
 		s.offers.Add(1)
 	}
-	s.note(&s.status.Clients, "clients", "", err)
+	s.note(&s.status.Clients, "clients", sourceOf(clients), err)
 	return err
+}
+
+// sourceOf returns where clients are from, if they say it.
+func sourceOf(clients Clients) string {
+	if c, ok := clients.(fmt.Stringer); ok {
+		return c.String()
+	}
+	return ""
 }
 
 func (s *Set) clients() Clients { return s.current.Load().clients }

@@ -12,7 +12,7 @@ type Status struct {
 
 // A SourceStatus is of the configuration, or of the clients.
 type SourceStatus struct {
-	Source string    // the file, if it is one
+	Source string    // the file or the database, if it is one
 	Loaded time.Time // when what is in use came into use; the zero Time if nothing did
 	// Err says why the last change was refused, at Failed. It is nil when the last change was taken.
 	Err    error

@@ -18,7 +18,8 @@ import (
 // Options are what a Follower may be told. The zero Options are good.
 type Options struct {
 	// Use, if not nil, is called with each next table before it takes effect, and takes it, or refuses it with an error: then nothing changes.
-	// UseClients of a policy.Set is such a function. It is called by one goroutine at a time.
+	// UseClients of a policy.Set is such a function. It is called by one goroutine at a time, and logs itself what it takes and refuses, as a
+	// policy.Set does that has a Log: the follower then says it at the level of debugging only, and in its Status.
 	Use func(policy.Clients) error
 	// Snapshot, if not empty, is the path of a file in which the clients are kept, and from which a Follower starts if the database is away.
 	Snapshot string
@@ -33,6 +34,7 @@ type Options struct {
 type Follower struct {
 	at       *location
 	use      func(policy.Clients) error
+	told     slog.Level // of what use takes and refuses
 	poll     time.Duration
 	log      *slog.Logger
 	now      func() time.Time
@@ -98,7 +100,9 @@ func newFollower(at *location, o Options) (*Follower, error) {
 	case o.Poll < 10*time.Millisecond || o.Poll > time.Hour:
 		return nil, fmt.Errorf("clients: poll is %s; accepted: 10ms to 1h", o.Poll)
 	}
+	f.told = slog.LevelDebug
 	if f.use == nil {
+		f.told = slog.LevelInfo
 		f.use = func(policy.Clients) error { return nil }
 	}
 	if f.log == nil {
@@ -119,6 +123,7 @@ func (f *Follower) start(ctx context.Context) error {
 	}
 	t, h, other := readSnapshot(f.snapshot, f.now)
 	if other == nil {
+		t.source = f.at.shown
 		other = f.use(t)
 	}
 	if other != nil {
@@ -128,6 +133,10 @@ func (f *Follower) start(ctx context.Context) error {
 	f.shown.started(h, f.now())
 	f.log.Warn("clients: started from the snapshot, not from the database", "snapshot", f.snapshot, "written", h.Written,
 		"age", f.now().Sub(h.Written).Round(time.Second), "of", h.Database, "clients", t.Len(), "error", err)
+	if h.Database != f.at.shown {
+		f.log.Warn("clients: the snapshot is of another database; its clients are in effect until the database is back", "snapshot", f.snapshot,
+			"of", h.Database, "database", f.at.shown)
+	}
 	return nil
 }
 
@@ -302,13 +311,14 @@ func (f *Follower) next(ctx context.Context, d *Database, now *Table) (*Table, m
 // offer lets a table take effect, if it is not refused.
 func (f *Follower) offer(t *Table, at mark) {
 	began := time.Now()
+	t.source = f.at.shown
 	if err := f.use(t); err != nil {
 		f.refuse(at, t, began, err)
 		return
 	}
 	f.take(t, at)
 	f.shown.took(t, f.now())
-	f.log.Info("clients: in effect", "database", f.at.shown, "clients", t.Len(), "change", at.Number)
+	f.log.Log(context.Background(), f.told, "clients: in effect", "database", f.at.shown, "clients", t.Len(), "change", at.Number)
 	if f.snapshot == "" {
 		return
 	}
@@ -333,7 +343,11 @@ func (f *Follower) refuse(at mark, table *Table, began time.Time, err error) {
 	pause := nextAgain(before, time.Since(began))
 	f.refused = &refused{at: at, table: table, again: time.Now().Add(pause), pause: pause}
 	if f.shown.refused(err, f.now()) {
-		f.log.Error("clients: a change is refused as a whole; the clients stay as they are", "database", f.at.shown, "change", at.Number, "error", err)
+		level := slog.LevelError
+		if table != nil {
+			level = f.told
+		}
+		f.log.Log(context.Background(), level, "clients: a change is refused as a whole; the clients stay as they are", "database", f.at.shown, "change", at.Number, "error", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +112,53 @@ func TestWritersTakeTurns(t *testing.T) {
 	}
 	if _, err := db.ExecContext(t.Context(), other); err != nil {
 		t.Error(err)
+	}
+}
+
+// takeTurn waits for the turn to change clients in PostgreSQL. The documentation has it too.
+const takeTurn = `UPDATE weir_clients SET plan = plan WHERE false`
+
+// Who locks rows before changing them takes the turn first, and so waits for nobody who waits for those rows.
+func TestTurnBeforeRows(t *testing.T) {
+	url := newPostgres(t)
+	if _, err := clients.Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	set(t, open(t, url), clients.Client{Name: "acme", Plan: "gold"})
+	db := plain(t, url)
+	defer db.Close()
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	for _, statement := range []string{takeTurn, `SELECT FROM weir_clients WHERE client = 'acme' FOR UPDATE`} {
+		if _, err := tx.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := make(chan error, 1)
+	go func() {
+		_, err := db.ExecContext(context.WithoutCancel(t.Context()), `UPDATE weir_clients SET plan = 'silver' WHERE client = 'acme'`)
+		other <- err
+	}()
+	until(t, "the other waits", func() bool {
+		var n int
+		err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'UPDATE weir_clients SET plan = ''silver''%'`).Scan(&n)
+		return err == nil && n == 1
+	})
+	if _, err := tx.ExecContext(t.Context(), `UPDATE weir_clients SET plan = 'bronze' WHERE client = 'acme'`); err != nil {
+		t.Error(err)
+	}
+	if err := tx.Commit(); err != nil {
+		t.Error(err)
+	}
+	if err := <-other; err != nil {
+		t.Error(err)
+	}
+	text, err := os.ReadFile("../../docs/clients.md")
+	if err != nil || !strings.Contains(string(text), takeTurn) {
+		t.Errorf("the documentation does not say %s, %v", takeTurn, err)
 	}
 }
 

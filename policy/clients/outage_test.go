@@ -161,6 +161,22 @@ func TestBackUnchanged(t *testing.T) {
 	}
 }
 
+// A snapshot of another database is used, as the URL of one may change, but that is said.
+func TestSnapshotOfAnotherDatabase(t *testing.T) {
+	url, path := newSQLite(t), filepath.Join(t.TempDir(), "clients.snapshot")
+	set(t, open(t, url), clients.Client{Name: "acme", Plan: "gold"})
+	follow(t, url, clients.Options{Snapshot: path}).Close()
+	var log bytes.Buffer
+	f := follow(t, "postgres://weir@127.0.0.1:1/away", clients.Options{Snapshot: path, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	f.Close()
+	if text := log.String(); !strings.Contains(text, `of another database`) || !strings.Contains(text, "database=postgres://weir@127.0.0.1:1/away") || !strings.Contains(text, "of=\""+url) {
+		t.Errorf("logged %s", text)
+	}
+	if has(f, "acme") != "gold" {
+		t.Errorf("acme has %q", has(f, "acme"))
+	}
+}
+
 // A snapshot that can't be written is shown, and harms nothing.
 func TestSnapshotUnwritable(t *testing.T) {
 	url := newSQLite(t)

@@ -1,7 +1,9 @@
 package clients_test
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -75,6 +77,41 @@ func TestFollowIntoASet(t *testing.T) {
 		until(t, "the plan is there", func() bool { return has(f, "acme") == "platinum" })
 		if d := check("acme"); !d.Allowed || d.Limit != 100 {
 			t.Errorf("%+v", d.Decision)
+		}
+	})
+}
+
+// With one log for both, each change is said once, with the database, and why if it is refused.
+func TestChangesAreLoggedOnce(t *testing.T) {
+	forEach(t, func(t *testing.T, url string) {
+		var log bytes.Buffer
+		o := clients.Options{Log: slog.New(slog.NewTextHandler(&log, nil))}
+		s, err := policy.New(parse(t, 10, ""), policy.Options{Log: o.Log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Use = s.UseClients
+		f := follow(t, url, o)
+		d := open(t, url)
+		set(t, d, clients.Client{Name: "acme", Plan: "gold"})
+		until(t, "a change is in effect", func() bool { return has(f, "acme") == "gold" })
+		set(t, d, clients.Client{Name: "acme", Plan: "platinum"})
+		until(t, "one is refused", func() bool { return f.Status().Refused != "" })
+		source := f.Status().Database
+		if err := f.Close(); err != nil { // so that the log can be read
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSuffix(log.String(), "\n"), "\n")
+		if len(lines) != 3 { // the first has no clients
+			t.Fatalf("logged %s", &log)
+		}
+		for i, want := range []string{"a change is in use", "a change is in use", `client \"acme\"`} {
+			if !strings.Contains(lines[i], want) || !strings.Contains(lines[i], source) {
+				t.Errorf("logged %s, want %q and %q", lines[i], want, source)
+			}
+		}
+		if !strings.Contains(lines[2], "platinum") || !strings.Contains(lines[2], "level=ERROR") || s.Status().Clients.Source != source {
+			t.Errorf("logged %s, source %q", lines[2], s.Status().Clients.Source)
 		}
 	})
 }

@@ -21,6 +21,8 @@ type Table struct {
 	added []*policy.Grant // of over, not in base; in the order in which they came
 	uses  map[*policy.Grant]int
 	count int // of clients
+
+	source string // the URL of the database, without a password; "" if it is of none
 }
 
 // A base is what all clients had when it was built.
@@ -72,6 +74,9 @@ func (t *Table) term(client string) (term, bool) {
 	}
 	return t.base.values[t.base.terms[place]], true
 }
+
+// String returns where the clients are from: the database's URL without a password, or "" if they are in none.
+func (t *Table) String() string { return t.source }
 
 // valid asks for the time only if the term has bounds.
 func (t *Table) valid(at term) bool {
