@@ -262,7 +262,7 @@ func showClients(w io.Writer, all iter.Seq2[clients.Client, error], asJSON bool)
 	for c, err := range all {
 		var shown any = c
 		text := ""
-		broken, ok := errors.AsType[*clients.BrokenRow](err)
+		broken, ok := errors.AsType[*clients.RowError](err)
 		switch {
 		case ok:
 			bad++
@@ -288,7 +288,7 @@ func showClients(w io.Writer, all iter.Seq2[clients.Client, error], asJSON bool)
 }
 
 // brokenLine is a client that makes no sense, for people: what it has is shown as it is.
-func brokenLine(b *clients.BrokenRow) string {
+func brokenLine(b *clients.RowError) string {
 	text := fmt.Sprintf("%-24s", printable(b.Client.Name))
 	if b.Client.Plan != "" {
 		text += " plan " + printable(b.Client.Plan)

@@ -115,7 +115,7 @@ func (d *Database) Set(ctx context.Context, c Client) error {
 	return err
 }
 
-// Get returns one client; ok is false if the database does not have it. The error is a [*BrokenRow] if it makes no sense.
+// Get returns one client; ok is false if the database does not have it. The error is a [*RowError] if it makes no sense.
 func (d *Database) Get(ctx context.Context, client string) (c Client, ok bool, err error) {
 	if err := checkText("client", client); err != nil {
 		return Client{}, false, err
@@ -167,7 +167,7 @@ func (f Filter) validate() error {
 	return errors.Join(checkText("plan", f.Plan), checkText("prefix", f.Prefix), checkText("after", f.After))
 }
 
-// List returns the clients that a filter asks for, in order of their names, byte by byte. With one that makes no sense comes a [*BrokenRow]. Any
+// List returns the clients that a filter asks for, in order of their names, byte by byte. With one that makes no sense comes a [*RowError]. Any
 // other error comes last.
 func (d *Database) List(ctx context.Context, f Filter) iter.Seq2[Client, error] {
 	return func(yield func(Client, error) bool) {
@@ -187,7 +187,7 @@ func (d *Database) List(ctx context.Context, f Filter) iter.Seq2[Client, error] 
 		defer func() { _ = rows.Close() }()
 		for rows.Next() {
 			c, err := d.scanClient(rows)
-			_, broken := errors.AsType[*BrokenRow](err)
+			_, broken := errors.AsType[*RowError](err)
 			if !yield(c, err) || err != nil && !broken {
 				return
 			}
@@ -208,7 +208,7 @@ func (d *Database) scanClient(in interface{ Scan(into ...any) error }) (c Client
 	c.Plan, c.From, c.Until, c.Updated = plan.V, moment(from), moment(until), moment(updated)
 	at, err := newPool().term(&row{c.Name, plan.V, limits.V, orElse(from, since), orElse(until, forever)})
 	if err != nil {
-		return c, &BrokenRow{Client: c, Limits: limits.V, Err: err}
+		return c, &RowError{Client: c, Limits: limits.V, Err: err}
 	}
 	c.Limits = at.grant.Limits
 	return c, nil

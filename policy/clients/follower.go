@@ -276,19 +276,19 @@ func (f *Follower) step(ctx context.Context, d *Database) error {
 	case time.Now().Before(f.refused.again):
 		return nil
 	case f.refused.table != nil:
-		f.offer(f.refused.table, at)
+		f.offer(ctx, f.refused.table, at)
 		return nil
 	}
 	began := time.Now()
 	t, at, err := f.next(ctx, d, now)
 	if broken, ok := errors.AsType[brokenError](err); ok {
-		f.refuse(at, nil, began, broken)
+		f.refuse(ctx, at, nil, began, broken)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	f.offer(t, at)
+	f.offer(ctx, t, at)
 	return nil
 }
 
@@ -309,16 +309,16 @@ func (f *Follower) next(ctx context.Context, d *Database, now *Table) (*Table, m
 }
 
 // offer lets a table take effect, if it is not refused.
-func (f *Follower) offer(t *Table, at mark) {
+func (f *Follower) offer(ctx context.Context, t *Table, at mark) {
 	began := time.Now()
 	t.source = f.at.shown
 	if err := f.use(t); err != nil {
-		f.refuse(at, t, began, err)
+		f.refuse(ctx, at, t, began, err)
 		return
 	}
 	f.take(t, at)
 	f.shown.took(t, f.now())
-	f.log.Log(context.Background(), f.told, "clients: in effect", "database", f.at.shown, "clients", t.Len(), "change", at.Number)
+	f.log.Log(ctx, f.told, "clients: in effect", "database", f.at.shown, "clients", t.Len(), "change", at.Number)
 	if f.snapshot == "" {
 		return
 	}
@@ -335,7 +335,7 @@ func (f *Follower) take(t *Table, at mark) {
 }
 
 // refuse notes that a change is not in effect, and when to look at it again. table is nil if it is of a row that is broken.
-func (f *Follower) refuse(at mark, table *Table, began time.Time, err error) {
+func (f *Follower) refuse(ctx context.Context, at mark, table *Table, began time.Time, err error) {
 	var before time.Duration
 	if f.refused != nil && f.refused.at == at {
 		before = f.refused.pause
@@ -347,7 +347,7 @@ func (f *Follower) refuse(at mark, table *Table, began time.Time, err error) {
 		if table != nil {
 			level = f.told
 		}
-		f.log.Log(context.Background(), level, "clients: a change is refused as a whole; the clients stay as they are", "database", f.at.shown, "change", at.Number, "error", err)
+		f.log.Log(ctx, level, "clients: a change is refused as a whole; the clients stay as they are", "database", f.at.shown, "change", at.Number, "error", err)
 	}
 }
 

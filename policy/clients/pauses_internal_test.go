@@ -12,9 +12,9 @@ func TestNextAgain(t *testing.T) {
 		pause = nextAgain(pause, time.Millisecond)
 		pauses = append(pauses, pause)
 	}
-	for i, want := range []time.Duration{250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000} {
-		if got := pauses[i]; got != want*time.Millisecond {
-			t.Errorf("pause %d is %s, want %s", i, got, want*time.Millisecond)
+	for i, want := range []int64{250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000} {
+		if got := pauses[i].Milliseconds(); got != want {
+			t.Errorf("pause %d is %dms, want %dms", i, got, want)
 		}
 	}
 	for _, before := range []time.Duration{0, 10 * time.Second, time.Minute} {

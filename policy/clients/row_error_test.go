@@ -40,7 +40,7 @@ func TestListBrokenRow(t *testing.T) {
 		var names, broken []string
 		for c, err := range d.List(t.Context(), clients.Filter{}) {
 			names = append(names, c.Name)
-			if b, ok := errors.AsType[*clients.BrokenRow](err); ok {
+			if b, ok := errors.AsType[*clients.RowError](err); ok {
 				broken = append(broken, b.Client.Name+" "+b.Limits+" "+b.Error())
 			} else if err != nil {
 				t.Fatal(err)
@@ -50,7 +50,7 @@ func TestListBrokenRow(t *testing.T) {
 			t.Errorf("listed %q, broken %q", names, broken)
 		}
 		c, ok, err := d.Get(t.Context(), "a")
-		if b, is := errors.AsType[*clients.BrokenRow](err); !ok || !is || c.Name != "a" || b.Limits != "many" {
+		if b, is := errors.AsType[*clients.RowError](err); !ok || !is || c.Name != "a" || b.Limits != "many" {
 			t.Errorf("got %+v, %v, %v", c, ok, err)
 		}
 	})

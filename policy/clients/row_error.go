@@ -2,19 +2,19 @@ package clients
 
 import "fmt"
 
-// A BrokenRow is a client in the database that makes no sense: a service refuses all changes until it is mended.
-type BrokenRow struct {
+// A RowError is a client in the database that makes no sense: a service refuses all changes until it is mended.
+type RowError struct {
 	Client Client // without its limits
 	Limits string // as they are in the database
 	Err    error
 }
 
-func (b *BrokenRow) Error() string { return b.Err.Error() }
+func (b *RowError) Error() string { return b.Err.Error() }
 
-func (b *BrokenRow) Unwrap() error { return b.Err }
+func (b *RowError) Unwrap() error { return b.Err }
 
 // MarshalJSON writes what MarshalJSON of a Client does, and why it makes no sense, under error.
-func (b *BrokenRow) MarshalJSON() ([]byte, error) {
+func (b *RowError) MarshalJSON() ([]byte, error) {
 	return b.Client.marshal(b.Limits, b.Error())
 }
 
