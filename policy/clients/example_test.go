@@ -163,3 +163,11 @@ func ExampleScript() {
 	// {"client":"acme","plan":"gold"}
 	// <nil>
 }
+
+// What somebody wrote by hand, and no policy could use, is listed with why.
+func ExampleRowError() {
+	_, err := clients.ParseLimits("10 a minute")
+	row := &clients.RowError{Client: clients.Client{Name: "acme"}, Limits: "10 a minute", Err: err}
+	fmt.Println(row.Client.Name, row.Error() == err.Error(), row.Unwrap() == err)
+	// Output: acme true true
+}
