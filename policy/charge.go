@@ -132,9 +132,6 @@ func (c *checking) quietly(ctx context.Context, claims []claim, charge bool) []L
 		claims[0].of.failed = true
 		return nil
 	}
-	if slices.ContainsFunc(claims, func(k claim) bool { return k.bound == nil && k.of.group.deny }) {
-		charge = false
-	}
 	each, err := c.charge(ctx, claims, charge, false)
 	if err != nil {
 		c.unasked, claims[0].of.failed = true, true
