@@ -1,0 +1,73 @@
+package admission
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/identity"
+)
+
+// Options for New. The zero Options count clients by their address, as the connection's peer has it, one unit for each request.
+type Options struct {
+	// Name is what clients are told that the limiter is called. "": its limit's text. Of policies it must be empty: they have names.
+	Name string
+	// Key is who is counted, by a limiter. Nil: the client's address, of IPv6 the first 64 bits. Of policies it must be nil: they have keys.
+	Key identity.Key
+	// Cost is what a request costs; 0 is a peek. Nil: 1, or what the policies say.
+	Cost func(*http.Request) int64
+	// Override returns a limiter for the request in place of the usual one; nil is the usual one. Of policies it must be nil: they have plans.
+	Override func(*http.Request) *weir.Limiter
+	// ClientIP is through which proxies a client's address comes. Nil: through none.
+	ClientIP *identity.ClientIP
+	// Attributes are what policies are told of a request besides, by name.
+	Attributes map[string]identity.Source
+	// Skip reports whether a request passes without being looked at.
+	Skip func(*http.Request) bool
+	// Charge says what a request costs once it is answered. Until then Cost is held for it, so that no more requests are under way than the limit has room
+	// for; what is less is given back, and what is more is owed. A limiter must have a name for it (weir.WithName). Nil: the cost is known beforehand.
+	Charge func(*http.Request, Response) int64
+	// Hold is how long, at most, a cost is held for a request that is not answered. 0: DefaultHold. It is for Charge.
+	Hold time.Duration
+	// OnStoreError is what happens to requests when the limiter's store can't decide. Policies say that themselves.
+	OnStoreError OnStoreError
+	// Log is told when no decision could be made. Nil: slog.Default().
+	Log *slog.Logger
+}
+
+// DefaultHold is how long a cost is held unless Options say otherwise.
+const DefaultHold = time.Minute
+
+// A Response is what became of a request.
+type Response struct {
+	Status int         // of HTTP; of a gRPC call what its code is in HTTP
+	Bytes  int64       // of the body, as they were written
+	Header http.Header // as it was sent: a handler can say there what the work cost. It must not be changed
+}
+
+// OnStoreError is what happens to a request when the store can't decide.
+type OnStoreError uint8
+
+const (
+	// Deny refuses the request: never more than the limit.
+	Deny OnStoreError = iota
+	// Allow lets it pass.
+	Allow
+	// Local decides by a limiter of the same limit in this process's memory.
+	Local
+)
+
+// Failures charges 1 for an answer that is an error, of status 400 and above, and nothing for others: for logins.
+func Failures(_ *http.Request, r Response) int64 {
+	if r.Status >= http.StatusBadRequest {
+		return 1
+	}
+	return 0
+}
+
+// Successes charges 1 for an answer that is no error, of a status below 400, and nothing for others.
+func Successes(_ *http.Request, r Response) int64 { return 1 - Failures(nil, r) }
+
+// Size charges 1 for each byte of the answer's body.
+func Size(_ *http.Request, r Response) int64 { return r.Bytes }

@@ -1,0 +1,79 @@
+package identity
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxComponent is the most bytes of a part of a key; of what is longer, its hash is the part.
+const maxComponent = 128
+
+// A Key makes the text under which a request is counted, of what its sources find.
+type Key []Source
+
+// Of returns the request's key: what the sources find, with commas between. - stands for nothing. Commas and what can't be printed are written as %XX, and
+// a part of more than 128 bytes is # and its SHA-256, so that no two tuples have one key.
+func (k Key) Of(r *http.Request) string {
+	if len(k) == 1 {
+		return Encode(k[0].Value(r))
+	}
+	var b strings.Builder
+	for i, s := range k {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(Encode(s.Value(r)))
+	}
+	return b.String()
+}
+
+// Err returns what is wrong with the first source that has something wrong, or nil.
+func (k Key) Err() error {
+	for _, s := range k {
+		if s.err != nil {
+			return s.err
+		}
+	}
+	return nil
+}
+
+// Encode writes a part of a key, so that parts with commas between can be told apart, and from all others. "" is -.
+func Encode(value string) string {
+	switch value {
+	case "":
+		return "-"
+	case "-":
+		return "%2D"
+	}
+	if len(value) <= maxComponent && plain(value) {
+		return value
+	}
+	var b strings.Builder
+	for rest := value; rest != "" && b.Len() <= maxComponent; {
+		c, size := utf8.DecodeRuneInString(rest)
+		if c == utf8.RuneError && size == 1 || c < ' ' || c == 0x7f || c == '%' || c == ',' || c == '#' {
+			const digits = "0123456789ABCDEF"
+			b.Write([]byte{'%', digits[rest[0]>>4], digits[rest[0]&15]})
+		} else {
+			b.WriteString(rest[:size])
+		}
+		rest = rest[size:]
+	}
+	if b.Len() > maxComponent {
+		sum := sha256.Sum256([]byte(value))
+		return "#" + base64.RawURLEncoding.EncodeToString(sum[:])
+	}
+	return b.String()
+}
+
+func plain(value string) bool {
+	for _, c := range []byte(value) {
+		if c < ' ' || c >= 0x7f || c == '%' || c == ',' || c == '#' {
+			return false
+		}
+	}
+	return true
+}
