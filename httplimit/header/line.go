@@ -1,0 +1,165 @@
+package header
+
+import (
+	"math/bits"
+	"strconv"
+	"time"
+
+	"github.com/weirlimit/weir"
+)
+
+// A Line is how RateLimit-Policy and RateLimit tell of one limit: what of it stays the same is made once, by [Of].
+type Line struct {
+	policy string // the member of RateLimit-Policy
+	head   string // the member of RateLimit, up to the number of what remains
+	window window
+}
+
+// Of returns the Line of a limit by the name that clients are told. Bytes that such a name can't have are written as in URLs: %C3%A9.
+func Of(name string, limit weir.Limit) *Line {
+	limit = limit.Canonical()
+	return &Line{string(appendPolicy(nil, name, &limit)), string(appendHead(nil, name)), windowOf(&limit)}
+}
+
+// Policy returns the member of RateLimit-Policy: the name, the count, and the period if that is of whole seconds. It does not change.
+func (l *Line) Policy() string { return l.policy }
+
+// Append appends the member of RateLimit: the name, what remains, and for how many seconds that is. It does not allocate if dst has room for
+// [Line.Size] bytes.
+func (l *Line) Append(dst []byte, d *weir.Decision) []byte {
+	return l.window.append(append(dst, l.head...), d)
+}
+
+// Size returns how many bytes Append appends at most.
+func (l *Line) Size() int { return len(l.head) + len("999999999999999;t=999999999999999") }
+
+// appendPolicy appends the member of RateLimit-Policy of a limit in canonical form.
+func appendPolicy(dst []byte, name string, limit *weir.Limit) []byte {
+	dst = append(appendString(dst, name), ";q="...)
+	dst = appendInteger(dst, limit.Count)
+	switch {
+	case limit.Algorithm == weir.Concurrent:
+		return append(dst, `;qu="concurrent-requests"`...)
+	case limit.Period > 0 && limit.Period%time.Second == 0:
+		return appendInteger(append(dst, ";w="...), int64(limit.Period/time.Second))
+	}
+	return dst
+}
+
+func appendHead(dst []byte, name string) []byte { return append(appendString(dst, name), ";r="...) }
+
+// appendString appends a String of RFC 9651.
+func appendString(dst []byte, s string) []byte {
+	const hex = "0123456789ABCDEF"
+	dst = append(dst, '"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c < ' ' || c > '~':
+			dst = append(dst, '%', hex[c>>4], hex[c&15])
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', c)
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return append(dst, '"')
+}
+
+// most is the largest Integer of RFC 9651.
+const most = 999_999_999_999_999
+
+// appendInteger appends an Integer of RFC 9651 that is not negative.
+func appendInteger(dst []byte, n int64) []byte {
+	return strconv.AppendInt(dst, min(max(n, 0), most), 10)
+}
+
+// A window says for how long what remains of a limit must do. It keeps what that takes to know.
+type window struct {
+	family        family
+	count, period uint64 // the interval between units is period/count nanoseconds
+	others        uint64 // the capacity but one
+}
+
+// A family is the algorithms of which windows are told in one way.
+type family uint8
+
+const (
+	linear  family = iota // units come back one by one, evenly
+	refill                // many at once, and more of them can be there than come back in a period
+	rolling               // within a period
+	grid                  // when the window ends
+	held                  // when who has them gives them back
+)
+
+func windowOf(limit *weir.Limit) window {
+	w := window{
+		family: rolling, count: uint64(max(limit.Count, 1)), period: uint64(max(limit.Period, 0)),
+		others: uint64(max(limit.Capacity(), 1) - 1),
+	}
+	switch limit.Algorithm {
+	case weir.Concurrent:
+		w.family = held
+	case weir.RefillBucket:
+		w.family = refill
+	case weir.FixedWindow, weir.QuotaReset, weir.Calendar:
+		w.family = grid
+	default:
+		if limit.Algorithm.Linear() {
+			w.family = linear
+		}
+	}
+	return w
+}
+
+// append appends what remains, and for how long that is.
+func (w *window) append(dst []byte, d *weir.Decision) []byte {
+	dst = appendInteger(dst, d.Remaining)
+	if t := w.seconds(d); t > 0 {
+		return appendInteger(append(dst, ";t="...), t)
+	}
+	return dst
+}
+
+// seconds returns the effective window, in which no more than what remains can be used, in whole seconds, at least 1. It is 0 if there is none: what is held
+// comes back when work ends, and what costs more than the capacity never passes.
+func (w *window) seconds(d *weir.Decision) int64 {
+	switch {
+	case w.family == held || d.RetryAfter == weir.Never:
+		return 0
+	case !d.Allowed:
+		return seconds(d.RetryAfter)
+	}
+	switch w.family {
+	case linear:
+		if d.Remaining > 0 {
+			return seconds(w.span(uint64(d.Remaining)))
+		}
+		return seconds(d.ResetAfter - w.span(w.others)) // until the next unit
+	case refill:
+		return seconds(max(w.span(uint64(max(d.Remaining, 0))), min(d.ResetAfter, time.Duration(w.period))))
+	case rolling:
+		return seconds(min(d.ResetAfter, time.Duration(w.period)))
+	}
+	return seconds(d.ResetAfter)
+}
+
+// span returns how long it takes until n units came back, rounded up, at most the longest Duration.
+func (w *window) span(n uint64) time.Duration {
+	hi, lo := bits.Mul64(n, w.period)
+	if hi >= w.count {
+		return weir.Never
+	}
+	ns, rem := bits.Div64(hi, lo, w.count)
+	if rem > 0 {
+		ns++
+	}
+	return time.Duration(min(ns, uint64(weir.Never)))
+}
+
+// seconds returns whole seconds, rounded up, at least 1.
+func seconds(d time.Duration) int64 {
+	if d <= time.Second {
+		return 1
+	}
+	return int64((d-1)/time.Second) + 1
+}
