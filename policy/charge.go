@@ -74,6 +74,7 @@ func (c *checking) withoutStore(ctx context.Context, claims []claim) []LimitDeci
 			d.Decision = weir.Decision{Limit: k.bound.capacity, RetryAfter: retryAfterFailure}
 			charge = false
 		}
+		d.Failed = k.bound != nil
 		each[i] = d
 	}
 	decided, err := c.charge(ctx, locals, charge, true)
@@ -83,6 +84,7 @@ func (c *checking) withoutStore(ctx context.Context, claims []claim) []LimitDeci
 			continue
 		}
 		each[place] = decided[i]
+		each[place].Failed = true
 	}
 	return each
 }
@@ -150,7 +152,7 @@ func (s *Set) warnUndecided(policy string, err error) {
 
 // decision returns what is known of a claim before it is decided.
 func (k *claim) decision() LimitDecision {
-	d := LimitDecision{Policy: k.of.name, Plan: k.of.group.plan, Key: k.of.key, Cost: k.of.cost, Role: k.role}
+	d := LimitDecision{Policy: k.of.name, Name: k.name(), Plan: k.of.group.plan, Key: k.of.key, Cost: k.of.cost, Role: k.role}
 	switch {
 	case k.bound != nil:
 		d.Limit = k.bound.limit
@@ -160,6 +162,14 @@ func (k *claim) decision() LimitDecision {
 		d.RetryAfter = weir.Never
 	}
 	return d
+}
+
+// name is what the limit is called where only names are told. Its state's name is policy/limit, and a policy's name has no /.
+func (k *claim) name() string {
+	if k.bound == nil || k.role != Candidate && len(k.of.group.limits) == 1 {
+		return k.of.name
+	}
+	return k.bound.name
 }
 
 // fits reports whether what would be held fits into a token.

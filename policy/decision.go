@@ -37,11 +37,16 @@ func (r Role) String() string { return [...]string{"enforced", "shadow", "candid
 type LimitDecision struct {
 	weir.Decision // allowed if this limit alone would allow; of a deny it is not, of unlimited it is
 	Policy        string
-	Plan          string     // of the client, "" for the default limits; "own" for limits of its own
-	Limit         weir.Limit // the zero Limit for a plan that is deny or unlimited
-	Key           string     // as it is counted
-	Cost          int64
-	Role          Role
+	// Name is what the limit is called where only names are told: the policy's name, or, of several limits that apply together and of a candidate, policy/limit.
+	// It is the limit's alone, and stays when the limit changes.
+	Name  string
+	Plan  string     // of the client, "" for the default limits; "own" for limits of its own
+	Limit weir.Limit // the zero Limit for a plan that is deny or unlimited
+	Key   string     // as it is counted
+	Cost  int64
+	Role  Role
+	// Failed says that the store could not decide: the policy did as its on_store_error says. What stands for the limit is then not known, unless Local is set.
+	Failed bool
 	// Local says that this process alone decided, because the store could not: on_store_error local.
 	Local bool
 }

@@ -48,11 +48,7 @@ type Mismatch struct {
 }
 
 // An ExplainedLimit is what stands for one limit, and what it would say.
-type ExplainedLimit struct {
-	LimitDecision
-	// Failed says that the store could not be asked; the decision is then what the policy's on_store_error says.
-	Failed bool
-}
+type ExplainedLimit struct{ LimitDecision }
 
 // Explain says for each policy whether it matches the request and why not, and for those that match what stands for their limits, and what Check would decide now. It changes nothing.
 func (s *Set) Explain(ctx context.Context, r *Request) (*Explanation, error) {
@@ -114,11 +110,10 @@ func (c *checking) explain(ctx context.Context, v *rules, a *applied) (Explained
 		if ctx.Err() != nil {
 			return x, ctx.Err()
 		}
-		failed := err != nil
-		if failed {
+		if err != nil {
 			each = c.withoutStore(ctx, list[i:i+1])
 		}
-		x.Limits = append(x.Limits, &ExplainedLimit{each[0], failed})
+		x.Limits = append(x.Limits, &ExplainedLimit{each[0]})
 	}
 	return x, nil
 }
