@@ -1,0 +1,54 @@
+package httplimit
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/admission"
+	"github.com/weirlimit/weir/httplimit/header"
+	"github.com/weirlimit/weir/identity"
+)
+
+// Options for New. The zero Options are right for a public server without proxies: they count clients by their address, one unit for each request, tell them of the limit as draft 11 of the
+// IETF has it, and refuse requests while the store can't decide.
+type Options struct {
+	// Name is what clients are told that the limiter is called; several middlewares of one handler need different ones. "": its limit's text. Of policies it must be empty: they have names.
+	Name string
+	// Key is who is counted, by a limiter. Nil: the client's address, of IPv6 the first 64 bits. Of policies it must be nil: they have keys.
+	Key identity.Key
+	// Cost is what a request costs; 0 is a peek. Nil: 1, or what the policies say.
+	Cost func(*http.Request) int64
+	// Override returns a limiter for the request in place of the usual one, as of a plan; nil is the usual one. Of policies it must be nil: they have plans.
+	Override func(*http.Request) *weir.Limiter
+	// ClientIP is through which proxies a client's address comes. Nil: through none.
+	ClientIP *identity.ClientIP
+	// Attributes are what policies are told of a request besides, by name.
+	Attributes map[string]identity.Source
+	// Skip reports whether a request passes without being looked at. It is told nothing of limits.
+	Skip func(*http.Request) bool
+	// Charge says what a request costs once it is answered, as admission.Failures does. Until then Cost is held for it; what is less is given back, what is more is owed. A
+	// limiter must have a name for it (weir.WithName). Nil: the cost is known beforehand.
+	Charge func(*http.Request, admission.Response) int64
+	// Hold is how long, at most, a cost is held for a request that is not answered. 0: admission.DefaultHold. It is for Charge.
+	Hold time.Duration
+	// OnStoreError is what happens to requests when the limiter's store can't decide: they are refused (admission.Deny), pass (Allow), or this process decides by itself (Local). Policies
+	// say that themselves.
+	OnStoreError admission.OnStoreError
+	// Log is told when no decision could be made. Nil: slog.Default().
+	Log *slog.Logger
+
+	// Headers are the header fields that tell clients of the limits, on every answer. 0: header.Draft11.
+	Headers header.Formats
+	// Respond, if not nil, answers the requests that are refused, in place of a problem document. The header fields are set, Retry-After and Cache-Control among them.
+	Respond func(http.ResponseWriter, *http.Request, Refusal)
+}
+
+// A Refusal is what is to be answered to a request that may not pass.
+type Refusal struct {
+	// Admission says why. Its Err, if there is one, is for the server's log: it may name hosts of a store, or quote what the client sent.
+	admission.Admission
+	// Status is 429; 422 of a cost that never passes, 403 of a plan that is deny, 503 if no decision could be made, 400 of a request that makes no sense.
+	Status int
+}

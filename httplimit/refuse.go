@@ -1,0 +1,106 @@
+package httplimit
+
+import (
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/admission"
+	"github.com/weirlimit/weir/httplimit/header"
+)
+
+// What is in the header of every refusal. Handlers must not change values of header fields in place, and so they are shared.
+var (
+	noStore     = []string{"no-store"}
+	noSniff     = []string{"nosniff"}
+	problemJSON = []string{"application/problem+json"}
+)
+
+// refuse answers a request that may not pass.
+func (l *limited) refuse(w http.ResponseWriter, r *http.Request, a *admission.Admission) {
+	h := w.Header()
+	h["Cache-Control"] = noStore
+	if wait := retryAfter(a); wait > 0 {
+		h["Retry-After"] = []string{header.RetryAfter(wait)}
+	} else {
+		delete(h, "Retry-After")
+	}
+	status := statuses[a.Outcome]
+	if l.respond != nil {
+		l.respondBy(w, r, Refusal{Admission: *a, Status: status})
+		return
+	}
+	h["Content-Type"] = problemJSON
+	h["X-Content-Type-Options"] = noSniff
+	delete(h, "Content-Length")
+	body := l.refusals.document(a)
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // to a client that is away, there is nothing to do
+	}
+}
+
+// respondBy answers by the server's own function. What that writes without a status has the refusal's, and so has nothing at all: what is refused is never a 200 by oversight.
+func (l *limited) respondBy(w http.ResponseWriter, r *http.Request, refusal Refusal) {
+	seen := answer{otherwise: refusal.Status}
+	watched := seen.watch(w)
+	l.respond(watched, r, refusal)
+	seen.begin()
+}
+
+// retryAfter is after how long the same request may pass, or 0 if that is not known.
+func retryAfter(a *admission.Admission) time.Duration {
+	switch a.Outcome {
+	case admission.Denied:
+		return max(1, a.Decision.RetryAfter)
+	case admission.Undecided:
+		if wait := a.Decision.RetryAfter; wait > 0 && wait != weir.Never {
+			return wait
+		}
+		return time.Second
+	default:
+		return 0
+	}
+}
+
+// statuses are the status of each outcome.
+var statuses = func() (s [admission.Gone + 1]int) {
+	for o := range s {
+		s[o] = problemOf(admission.Outcome(o)).Status
+	}
+	return s
+}()
+
+// refusals keeps the last document that was made, because one that comes often comes often in a row: of a limiter, it is nearly always the same.
+type refusals struct{ last atomic.Pointer[made] }
+
+type made struct {
+	outcome  admission.Outcome
+	violated []string
+	body     []byte
+}
+
+func (m *refusals) document(a *admission.Admission) []byte {
+	var few [4]string
+	violated := few[:0]
+	for s := range a.Each() {
+		if !s.Decision.Allowed {
+			violated = append(violated, s.Name)
+		}
+	}
+	last := m.last.Load()
+	if last != nil && last.outcome == a.Outcome && slices.Equal(last.violated, violated) {
+		return last.body
+	}
+	p := problemOf(a.Outcome)
+	p.Violated = slices.Clone(violated)
+	if a.Outcome == admission.Invalid { // says more than its names
+		p.Detail = accepted(a.Err, p.Detail)
+		return p.document()
+	}
+	last = &made{a.Outcome, p.Violated, p.document()}
+	m.last.Store(last)
+	return last.body
+}
