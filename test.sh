@@ -35,6 +35,7 @@ mapfile -t others < <(go list ./... | grep -vE '/store/(memory|redis|postgres|me
 go test -race "${others[@]}"
 go test -race -short "${stores[@]}"
 go test -timeout 15m "${stores[@]}"
+(cd examples && go vet ./... && go test ./...) # chi, gin and echo, in a module of its own
 cd bench
 go vet ./...
 go test ./...

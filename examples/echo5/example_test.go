@@ -1,0 +1,52 @@
+package echo5limit_test
+
+import (
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/labstack/echo/v5"
+
+	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/admission"
+	echo5limit "github.com/weirlimit/weir/examples/echo5"
+	"github.com/weirlimit/weir/httplimit"
+)
+
+// The limit for all is around the whole router; failed logins are counted besides, on one route.
+func Example() {
+	perClient := must(httplimit.New(must(weir.New(weir.MustParseLimit("100/1m"))), httplimit.Options{}))
+	logins := must(httplimit.New(must(weir.New(weir.MustParseLimit("2/1h"), weir.WithName("logins"))), httplimit.Options{Charge: admission.Failures}))
+
+	r := echo.New()
+	r.Use(echo.WrapMiddleware(perClient))
+	r.GET("/hello/:name", func(c *echo.Context) error { return c.String(http.StatusOK, "hello "+c.Param("name")) })
+	r.POST("/login", func(c *echo.Context) error {
+		if c.FormValue("password") != "swordfish" {
+			return echo.NewHTTPError(http.StatusUnauthorized, "wrong password")
+		}
+		return c.NoContent(http.StatusNoContent)
+	}, echo.WrapMiddleware(logins), echo5limit.AnswerErrors) // in this order: logins sees the answer that an error becomes
+
+	for _, target := range []string{"/login?try=1", "/login?try=2", "/login?try=3"} {
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, httptest.NewRequest(http.MethodPost, target, nil))
+		fmt.Println("POST", target, w.Code)
+	}
+	w := httptest.NewRecorder()
+	r.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/hello/ann", nil))
+	fmt.Println("GET /hello/ann", w.Code, w.Body)
+	// Output:
+	// POST /login?try=1 401
+	// POST /login?try=2 401
+	// POST /login?try=3 429
+	// GET /hello/ann 200 hello ann
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return v
+}
