@@ -37,8 +37,8 @@ func (r Role) String() string { return [...]string{"enforced", "shadow", "candid
 type LimitDecision struct {
 	weir.Decision // allowed if this limit alone would allow; of a deny it is not, of unlimited it is
 	Policy        string
-	// Name is what the limit is called where only names are told: the policy's name, or, of several limits that apply together and of a candidate, policy/limit.
-	// It is the limit's alone, and stays when the limit changes.
+	// Name is what the limit is called where only names are told: the policy's name, or, of several limits that apply together, policy/limit, and of a
+	// candidate policy/candidate/limit. It is this limit's alone, and stays when the limit changes.
 	Name  string
 	Plan  string     // of the client, "" for the default limits; "own" for limits of its own
 	Limit weir.Limit // the zero Limit for a plan that is deny or unlimited
