@@ -1,0 +1,66 @@
+package grpclimit
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+)
+
+// A call is a context too, so that the functions of the Options, which a Gate calls with a request, find in it which call that is.
+type call struct {
+	context.Context
+	method  string
+	message any // what is to be decided on: a unary call's request, a stream's message, or nil
+	answer  Answer
+}
+
+type callKey struct{}
+
+// Value implements context.Context.
+func (c *call) Value(key any) any {
+	if _, ok := key.(callKey); ok {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+func callOf(r *http.Request) *call { return r.Context().Value(callKey{}).(*call) } //nolint:forcetypeassert // the Gate has no other requests than ours
+
+// request makes the request of HTTP that the call is on the wire. If it is not to be identified by what it says, only its peer's address is in it.
+func (c *call) request(identify bool) *http.Request {
+	r := &http.Request{Method: http.MethodPost, URL: &url.URL{Path: c.method}, Proto: "HTTP/2.0", ProtoMajor: 2, Body: http.NoBody}
+	p, _ := peer.FromContext(c.Context)
+	if p != nil && p.Addr != nil {
+		r.RemoteAddr = p.Addr.String()
+	}
+	if identify {
+		r.Host, r.Header = fields(c.Context)
+		if p != nil {
+			if info, ok := p.AuthInfo.(credentials.TLSInfo); ok {
+				r.TLS = &info.State
+			}
+		}
+	}
+	return r.WithContext(c)
+}
+
+// fields returns the authority and the metadata as header fields. What is reserved for the protocol, and so is not the caller's to say, is no field.
+func fields(ctx context.Context) (host string, h http.Header) {
+	md, _ := metadata.FromIncomingContext(ctx)
+	h = make(http.Header, len(md))
+	for name, values := range md {
+		switch {
+		case name == ":authority" && len(values) > 0:
+			host = values[0]
+		case strings.HasPrefix(name, ":"), strings.HasPrefix(name, "grpc-"):
+		default:
+			h[http.CanonicalHeaderKey(name)] = values
+		}
+	}
+	return host, h
+}

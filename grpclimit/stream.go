@@ -1,0 +1,172 @@
+package grpclimit
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/weirlimit/weir/admission"
+)
+
+// Stream is a grpc.StreamServerInterceptor. A stream is charged when it begins, or with PerMessage for each message; what it holds, such as a place of a concurrent limit, it holds until it ends.
+func (s *Server) Stream(server any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	if s.skips(ss.Context(), info.FullMethod) {
+		return handler(server, ss)
+	}
+	st := &stream{ServerStream: ss, ctx: ss.Context(), server: s, method: info.FullMethod}
+	if s.tells {
+		t, outermost := telling(st.ctx, ss.SetHeader)
+		if st.told = t; outermost {
+			st.ctx = t
+			defer t.tell()
+		}
+	}
+	if s.opts.PerMessage {
+		defer st.release()
+		err := handler(server, st)
+		if refused := st.refusal(); refused != nil {
+			return refused
+		}
+		return err
+	}
+	return st.serve(server, handler)
+}
+
+// serve decides on the stream as a whole, and serves it.
+func (st *stream) serve(server any, handler grpc.StreamHandler) error {
+	c := &call{Context: st.ctx, method: st.method}
+	a, refused := st.server.admit(c)
+	if refused != nil {
+		st.SetTrailer(pushback(a))
+		return refused
+	}
+	c.answer = unanswered
+	defer func() {
+		c.answer.Received, c.answer.Sent = int(st.received.Load()), int(st.sent.Load())
+		finish(a, c)
+	}()
+	if a.Await(st.ctx) != nil {
+		c.answer = Answer{Code: codes.Canceled, Err: gone(st.ctx)}
+		return c.answer.Err
+	}
+	ss := st.ServerStream
+	if st.told != nil || st.server.opts.Charge != nil {
+		ss = st
+	}
+	err := handler(server, ss)
+	c.answer = Answer{Code: codeOf(err), Err: err}
+	return err
+}
+
+// A stream is gRPC's, as handlers get it: messages are counted, and refused, and before the header is sent the client's limits are in it.
+type stream struct {
+	grpc.ServerStream
+	ctx            context.Context
+	server         *Server
+	method         string
+	told           *told
+	received, sent atomic.Int64
+
+	mu      sync.Mutex
+	held    *admission.Admission // of the message that the handler works on
+	heldBy  *call
+	refused error
+}
+
+// Context implements grpc.ServerStream.
+func (st *stream) Context() context.Context { return st.ctx }
+
+// SendHeader implements grpc.ServerStream.
+func (st *stream) SendHeader(md metadata.MD) error {
+	st.tell()
+	return st.ServerStream.SendHeader(md)
+}
+
+// SendMsg implements grpc.ServerStream.
+func (st *stream) SendMsg(m any) error {
+	st.tell()
+	err := st.ServerStream.SendMsg(m)
+	if err == nil {
+		st.sent.Add(1)
+	}
+	return err
+}
+
+func (st *stream) tell() {
+	if st.told != nil {
+		st.told.tell()
+	}
+}
+
+// RecvMsg implements grpc.ServerStream.
+func (st *stream) RecvMsg(m any) error {
+	st.release()
+	if err := st.refusal(); err != nil {
+		return err
+	}
+	if err := st.ServerStream.RecvMsg(m); err != nil {
+		return err
+	}
+	st.received.Add(1)
+	if !st.server.opts.PerMessage {
+		return nil
+	}
+	return st.admit(&call{Context: st.ctx, method: st.method, message: m})
+}
+
+// admit lets a message pass, waits until it may, or refuses it and so the rest of the stream.
+func (st *stream) admit(c *call) error {
+	until := time.Now().Add(st.server.opts.MaxWait)
+	for {
+		a, refused := st.server.admit(c)
+		switch {
+		case refused == nil:
+			st.hold(a, c)
+			if a.Await(st.ctx) != nil {
+				return st.refuse(gone(st.ctx))
+			}
+			return nil
+		case a.Outcome == admission.Denied && a.Decision.RetryAfter <= time.Until(until) && pause(st.ctx, a.Decision.RetryAfter):
+		case st.ctx.Err() != nil:
+			return st.refuse(gone(st.ctx))
+		default:
+			st.SetTrailer(pushback(a))
+			return st.refuse(refused)
+		}
+	}
+}
+
+func (st *stream) refuse(err error) error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.refused = err
+	return err
+}
+
+func (st *stream) refusal() error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.refused
+}
+
+func (st *stream) hold(a *admission.Admission, c *call) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.held, st.heldBy = a, c
+}
+
+// release gives back what a message holds that has been worked on.
+func (st *stream) release() {
+	st.mu.Lock()
+	a, c := st.held, st.heldBy
+	st.held, st.heldBy = nil, nil
+	st.mu.Unlock()
+	if a != nil {
+		finish(a, c)
+	}
+}
