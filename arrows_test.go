@@ -28,7 +28,7 @@ var arrows = map[string][]string{
 	"identity/bearer":        {"identity"},
 	"policy":                 {"", "algorithm", "store", "store/memory", "identity"},
 	"policy/clients":         {"", "policy"},
-	"admission":              {"", "identity", "policy"},
+	"admission":              {"", "store/memory", "identity", "policy"},
 	"httplimit/header":       {"", "algorithm", "admission"},
 	"httplimit":              {"", "identity", "policy", "admission", "httplimit/header"},
 	"grpclimit":              {"", "identity", "policy", "admission", "httplimit/header"},

@@ -3,6 +3,7 @@ package admission
 import (
 	"log/slog"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/weirlimit/weir"
@@ -10,29 +11,35 @@ import (
 )
 
 // Options for New. The zero Options count clients by their address, as the connection's peer has it, one unit for each request.
+//
+// The functions are called for each request, by many goroutines at once, before it is decided on. What they panic with goes on.
 type Options struct {
-	// Name is what clients are told that the limiter is called. "": its limit's text. Of policies it must be empty: they have names.
+	// Name is what clients are told that the limiter is called, up to 128 of the characters from space to ~. "": its limit's text, as it is for limiters that
+	// Override returns. Of policies it must be empty: they have names.
 	Name string
 	// Key is who is counted, by a limiter. Nil: the client's address, of IPv6 the first 64 bits. Of policies it must be nil: they have keys.
 	Key identity.Key
-	// Cost is what a request costs; 0 is a peek. Nil: 1, or what the policies say.
+	// Cost is what a request costs; 0 is a peek. Of a concurrent limit it is how much of it the request is while it is being served. Nil: 1, or what the policies say.
 	Cost func(*http.Request) int64
-	// Override returns a limiter for the request in place of the usual one; nil is the usual one. Of policies it must be nil: they have plans.
+	// Override returns a limiter for the request in place of the usual one; nil is the usual one. With Charge it must have a name. Of policies it must be nil: they have plans.
 	Override func(*http.Request) *weir.Limiter
-	// ClientIP is through which proxies a client's address comes. Nil: through none.
+	// ClientIP is through which proxies a client's address comes. Nil: through none. It is for policies and for the Key that is used if Key is nil; a Key says
+	// itself which it means.
 	ClientIP *identity.ClientIP
-	// Attributes are what policies are told of a request besides, by name.
+	// Attributes are what policies are told of a request besides, by name. What a request does not have is no attribute of it. With a limiter there are none.
 	Attributes map[string]identity.Source
 	// Skip reports whether a request passes without being looked at.
 	Skip func(*http.Request) bool
-	// Charge says what a request costs once it is answered. Until then Cost is held for it, so that no more requests are under way than the limit has room
-	// for; what is less is given back, and what is more is owed. A limiter must have a name for it (weir.WithName). Nil: the cost is known beforehand.
+	// Charge says what a request costs once it is answered; less than 0 is 0. Until then Cost, or 1, is held for it, so that no more requests are under way than the limit has room
+	// for; what is less is given back, and what is more is owed: it is taken before anything else as units come back. A limiter must have a name for it (weir.WithName),
+	// and must not be of a concurrent limit: with one that Override returns it is not called. Nil: the cost is known beforehand.
 	Charge func(*http.Request, Response) int64
-	// Hold is how long, at most, a cost is held for a request that is not answered. 0: DefaultHold. It is for Charge.
+	// Hold is how long, at most, a cost is held for a request that is not answered: 1ms to 24h. 0: DefaultHold. It is not prolonged. For a request that takes longer the estimate is given
+	// back then, and what it cost is taken when it is answered, as far as there is room. So it should be longer than requests take. It is for Charge.
 	Hold time.Duration
 	// OnStoreError is what happens to requests when the limiter's store can't decide. Policies say that themselves.
 	OnStoreError OnStoreError
-	// Log is told when no decision could be made. Nil: slog.Default().
+	// Log is told when no decision could be made, and when something could not be settled: of each at most once a second, and nothing of what a request said. Nil: slog.Default().
 	Log *slog.Logger
 }
 
@@ -54,9 +61,17 @@ const (
 	Deny OnStoreError = iota
 	// Allow lets it pass.
 	Allow
-	// Local decides by a limiter of the same limit in this process's memory.
+	// Local decides by a limiter of the same name and limit in this process's memory, which counts only what came while the store was away.
 	Local
 )
+
+// String returns the name of the constant, such as Deny.
+func (o OnStoreError) String() string {
+	if o > Local {
+		return strconv.Itoa(int(o))
+	}
+	return [...]string{"Deny", "Allow", "Local"}[o]
+}
 
 // Failures charges 1 for an answer that is an error, of status 400 and above, and nothing for others: for logins.
 func Failures(_ *http.Request, r Response) int64 {

@@ -1,0 +1,105 @@
+package admission
+
+import (
+	"iter"
+
+	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/policy"
+)
+
+// An Outcome is what is to become of a request.
+type Outcome uint8
+
+const (
+	// Admitted requests are to be served.
+	Admitted Outcome = iota
+	// Skipped requests are to be served, and there is nothing to tell of limits.
+	Skipped
+	// Denied requests may pass later, after Decision.RetryAfter.
+	Denied
+	// Excessive requests cost more than a limit's capacity, and never pass.
+	Excessive
+	// Forbidden requests are those of a client whose plan is deny.
+	Forbidden
+	// Undecided requests are refused because the store could not decide. Decision.RetryAfter is a guess.
+	Undecided
+	// Invalid requests make no sense: they say a cost that is none.
+	Invalid
+	// Gone requests are those whose context has ended: nobody waits for the answer.
+	Gone
+)
+
+// Pass reports whether the request is to be served.
+func (o Outcome) Pass() bool { return o <= Skipped }
+
+// String returns the outcome's name, in lower case.
+func (o Outcome) String() string {
+	all := [...]string{"admitted", "skipped", "denied", "excessive", "forbidden", "undecided", "invalid", "gone"}
+	if int(o) >= len(all) {
+		return "unknown"
+	}
+	return all[o]
+}
+
+// An Admission is the answer to a request, and what the request holds until Finish. Copies of it are of one request: what one of them settles is settled.
+type Admission struct {
+	Outcome  Outcome
+	Decision weir.Decision // of all limits together
+	// Err is a *policy.RequestError or a *weir.CostError of an Invalid request, that of the context of one that is Gone, and of others the store's, if it failed,
+	// also if they pass all the same. It is not for clients.
+	Err error
+
+	gate  *Gate
+	limit *weir.Limiter          // that decided, or would have if the store had
+	each  []policy.LimitDecision // of policies
+	held  *held                  // nil: nothing
+}
+
+// A Standing is what stands for one limit.
+type Standing struct {
+	Name     string // as clients are told: 1 or more of the characters from space to ~
+	Limit    weir.Limit
+	Decision weir.Decision
+}
+
+// Each is what stands for each limit that is enforced, in the order of the configuration. Limits that denied are those whose Decision is not Allowed. A limit of which nothing is known, because the
+// store failed or was not asked, is not among them, nor is a plan that has no limits.
+func (a *Admission) Each() iter.Seq[Standing] { return a.standings }
+
+func (a *Admission) standings(yield func(Standing) bool) {
+	if a.limit != nil && a.tells() {
+		yield(Standing{a.gate.name(a.limit), a.limit.Limit(), a.Decision})
+		return
+	}
+	for i := range a.each {
+		d := &a.each[i]
+		if d.Role != policy.Enforced || d.Limit == (weir.Limit{}) || d.Failed && !d.Local {
+			continue
+		}
+		if !yield(Standing{d.Name, d.Limit, d.Decision}) {
+			return
+		}
+	}
+}
+
+// tells reports whether the Decision is that of a limiter.
+func (a *Admission) tells() bool { return a.Outcome <= Excessive && a.Outcome != Skipped }
+
+// Violated is what denied the request, by the names of Each; a plan that is deny has its policy's.
+func (a *Admission) Violated() iter.Seq[string] { return a.violated }
+
+func (a *Admission) violated(yield func(string) bool) {
+	if a.limit != nil && a.tells() && !a.Decision.Allowed {
+		yield(a.gate.name(a.limit))
+		return
+	}
+	for i := range a.each {
+		d := &a.each[i]
+		if d.Role == policy.Enforced && !d.Allowed && (!d.Failed || d.Local) && !yield(d.Name) {
+			return
+		}
+	}
+}
+
+// Held reports whether the request holds anything: a lease, an estimate of its cost, or a turn. If not, Finish and Await do nothing, and need not be called.
+func (a *Admission) Held() bool { return a.held != nil }

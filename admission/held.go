@@ -1,0 +1,164 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/policy"
+)
+
+// held is what an admitted request holds. All copies of its Admission have the same one.
+type held struct {
+	gate     *Gate
+	request  *http.Request
+	turn     time.Time // the zero Time if it need not wait
+	holding  holding
+	mu       sync.Mutex
+	renewal  *time.Timer // nil: nothing is renewed
+	renewing bool        // just now
+	settled  bool
+	last     func() // what is left to do for who is renewing
+}
+
+// A holding is something that is settled once.
+type holding interface {
+	// settle gives it back, and charges the cost if that is known only now.
+	settle(ctx context.Context, cost int64) error
+	// giveBack is for work that was not done.
+	giveBack(ctx context.Context) error
+	// renew keeps leases for as long as they were taken for. When it reports more there is something left to renew.
+	renew(ctx context.Context) (more bool, err error)
+}
+
+func newHeld(g *Gate, r *http.Request, delay time.Duration, what holding) *held {
+	h := &held{gate: g, request: r, holding: what}
+	if delay > 0 {
+		h.turn = time.Now().Add(delay)
+	}
+	return h
+}
+
+// Await waits for the turn of a request that a leaky queue has admitted. If ctx ends first, the error is that of ctx, and the turn is given up: to a limiter it is
+// given back, to those behind it. Policies can't take a turn back, only what else the request holds.
+func (a *Admission) Await(ctx context.Context) error {
+	if a.held == nil || a.held.turn.IsZero() {
+		return nil
+	}
+	timer := time.NewTimer(time.Until(a.held.turn))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		a.held.giveBack()
+		return ctx.Err()
+	}
+}
+
+// Finish settles what the request holds: its leases are given back, and what it cost is charged. It does its work also when the request's context has ended. Only
+// the first call counts. Who serves requests calls it in a defer, so that it comes also when the handler panics. What can't be settled is logged, and ends by itself: a lease
+// and an estimate are given back when their time is over.
+func (a *Admission) Finish(r Response) {
+	h := a.held
+	if h == nil {
+		return
+	}
+	h.end(func() func() {
+		cost := h.gate.charge(h.request, r)
+		return func() { h.do(func(ctx context.Context) error { return h.holding.settle(ctx, cost) }) }
+	})
+}
+
+// charge is what the Options say that the request cost.
+func (g *Gate) charge(r *http.Request, response Response) int64 {
+	if g.opts.Charge == nil {
+		return 0
+	}
+	cost := g.opts.Charge(r, response)
+	if cost < 0 {
+		g.warn(negative, "a response was charged less than nothing, which is 0", &weir.CostError{Cost: cost})
+	}
+	return min(max(cost, 0), policy.MaxCost)
+}
+
+// giveBack settles what is held for work that was not done.
+func (h *held) giveBack() {
+	h.end(func() func() { return func() { h.do(h.holding.giveBack) } })
+}
+
+// end does what is last, once: now, or after the renewal that is under way.
+func (h *held) end(last func() func()) {
+	h.mu.Lock()
+	if h.settled {
+		h.mu.Unlock()
+		return
+	}
+	h.settled = true
+	if h.renewal != nil {
+		h.renewal.Stop()
+	}
+	h.mu.Unlock()
+	settle := last()
+	h.mu.Lock()
+	if h.renewing {
+		h.last = settle
+		settle = nil
+	}
+	h.mu.Unlock()
+	if settle != nil {
+		settle()
+	}
+}
+
+// do settles, and logs if that fails.
+func (h *held) do(settle func(context.Context) error) {
+	ctx, cancel := settlingContext(h.request)
+	defer cancel()
+	if err := settle(ctx); err != nil {
+		h.gate.warn(unsettled, "what a request held was not settled", err)
+	}
+}
+
+// renewEvery renews leases of a length in good time.
+func (h *held) renewEvery(lease time.Duration) {
+	wait := max(lease/3, time.Millisecond)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.renewal = time.AfterFunc(wait, func() { h.renew(lease, wait) })
+}
+
+// renew renews the leases now, and again after the wait. Who settles meanwhile leaves that to it.
+func (h *held) renew(lease, wait time.Duration) {
+	h.mu.Lock()
+	if h.settled {
+		h.mu.Unlock()
+		return
+	}
+	h.renewing = true
+	h.mu.Unlock()
+
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(h.request.Context()), lease)
+	more, err := h.holding.renew(ctx)
+	cancel()
+	if err != nil {
+		h.gate.warn(unrenewed, "the lease of a request was not renewed", err)
+	}
+
+	h.mu.Lock()
+	h.renewing = false
+	last := h.last
+	if more && !h.settled {
+		h.renewal.Reset(wait)
+	}
+	h.mu.Unlock()
+	if last != nil {
+		last()
+	}
+}
+
+// errLost is of a lease that was over when it was to be renewed, and whose place others have taken.
+var errLost = errors.New("admission: the lease was over, and others have its place; the request goes on")

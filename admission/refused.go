@@ -1,0 +1,128 @@
+package admission
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/identity"
+	"github.com/weirlimit/weir/policy"
+)
+
+// Bounds on options.
+const (
+	minHold = time.Millisecond
+	maxHold = 24 * time.Hour
+	maxName = 128
+)
+
+// An OptionError says which of the Options can't be had, and what would do.
+type OptionError struct{ Field, Value, Accept string }
+
+// Error implements error.
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("admission: %s is %s; accepted: %s", e.Field, e.Value, e.Accept)
+}
+
+// A demand is something that Options must be, and what is said if they are not.
+type demand struct {
+	met                  bool
+	field, value, accept string
+}
+
+func firstUnmet(demands ...demand) error {
+	for _, d := range demands {
+		if !d.met {
+			return &OptionError{d.field, d.value, d.accept}
+		}
+	}
+	return nil
+}
+
+// checkFor refuses what makes no sense with a limiter.
+func (o *Options) checkFor(l *weir.Limiter) error {
+	if l == nil {
+		return &OptionError{"limits", "a nil *weir.Limiter", "what weir.New returned"}
+	}
+	limit := l.Limit()
+	err := firstUnmet(
+		demand{len(o.Attributes) == 0, "Attributes", counted(len(o.Attributes)), "none with a limiter: they are for policies. Who is counted is Key"},
+		demand{o.Name == "" || isName(o.Name), "Name", fmt.Sprintf("%.200q", o.Name), fmt.Sprintf("up to %d of the characters from space to ~", maxName)},
+		demand{o.Key == nil || len(o.Key) > 0, "Key", "of no sources", "nil, for the client's address, or at least one source; identity.Everyone() counts all as one"},
+		demand{o.Charge == nil || l.Name() != "", "Charge", "for a limiter without a name", "one that has a name, under which the estimate is kept: weir.WithName"},
+		demand{o.Charge == nil || limit.Algorithm != weir.Concurrent, "Charge", "for " + limit.String(), "none with a concurrent limit, which counts what is under way"},
+	)
+	if err != nil {
+		return err
+	}
+	for i, source := range o.Key {
+		if err := checkSource(fmt.Sprintf("Key[%d]", i), source); err != nil {
+			return err
+		}
+	}
+	return o.check()
+}
+
+// checkForSet refuses what makes no sense with policies.
+func (o *Options) checkForSet(s *policy.Set) error {
+	if s == nil {
+		return &OptionError{"limits", "a nil *policy.Set", "what policy.New returned"}
+	}
+	err := firstUnmet(
+		demand{o.Name == "", "Name", fmt.Sprintf("%.200q", o.Name), "none with policies, which have names"},
+		demand{o.Key == nil, "Key", counted(len(o.Key)), "none with policies, which have keys. What they are told besides is Attributes"},
+		demand{o.Override == nil, "Override", "a function", "none with policies, which have plans"},
+		demand{o.OnStoreError == Deny, "OnStoreError", o.OnStoreError.String(), "none with policies, which have on_store_error"},
+	)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Attributes)) {
+		if name == "" || len(name) > maxName {
+			return &OptionError{"Attributes", fmt.Sprintf("of the name %.200q", name), fmt.Sprintf("names of 1 to %d bytes", maxName)}
+		}
+		if err := checkSource(fmt.Sprintf("Attributes[%q]", name), o.Attributes[name]); err != nil {
+			return err
+		}
+	}
+	return o.check()
+}
+
+// check refuses what makes no sense with anything.
+func (o *Options) check() error {
+	return firstUnmet(
+		demand{o.Hold == 0 || o.Charge != nil, "Hold", o.Hold.String(), "0 without Charge, for which it is"},
+		demand{o.Hold == 0 || minHold <= o.Hold && o.Hold <= maxHold, "Hold", o.Hold.String(), fmt.Sprintf("0, for %v, or %v to %v", DefaultHold, minHold, maxHold)},
+		demand{o.OnStoreError <= Local, "OnStoreError", o.OnStoreError.String(), "Deny, Allow or Local"},
+	)
+}
+
+// checkSource refuses a source that has something wrong, or that was never made.
+func checkSource(field string, s identity.Source) error {
+	err := s.Err()
+	var wrong *identity.SourceError
+	switch {
+	case errors.As(err, &wrong):
+		return &OptionError{field + ": " + wrong.Field, wrong.Value, wrong.Accept}
+	case err != nil:
+		return fmt.Errorf("admission: %s: %w", field, err)
+	case s.String() == "":
+		return &OptionError{field, "the zero identity.Source, which finds nothing", "one that a function of package identity has made"}
+	}
+	return nil
+}
+
+func counted(n int) string { return fmt.Sprintf("of length %d", n) }
+
+// isName reports whether a name can be a quoted string of a header field.
+func isName(name string) bool {
+	for _, c := range []byte(name) {
+		if c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return len(name) <= maxName
+}
