@@ -1,14 +1,22 @@
 package identity
 
 import (
+	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
+// maxProxies is how many proxies a ClientIP takes.
+const maxProxies = 1024
+
 // A ClientIP finds the address of the client of a request. The zero ClientIP, and a nil one, take that of the connection's peer, whatever the request says.
 type ClientIP struct {
-	field   string
+	field   string // "": no field is believed
+	last    func(list string) (element, rest string, more bool)
+	node    func(element string) (text string, ok bool)
 	trusted []netip.Prefix
 	unix    bool
 }
@@ -17,59 +25,92 @@ type ClientIP struct {
 var Peer = &ClientIP{}
 
 // Behind returns a ClientIP for a server behind proxies, which tell of their peers in a header field: X-Forwarded-For, Forwarded (RFC 7239), or one that has one address, such as
-// X-Real-IP. The proxies are addresses and CIDRs, and "unix" for peers of a Unix socket. What others send in the field counts for nothing: the list is read from its end, the
-// nearest proxy first, to the first address that is no proxy's.
+// X-Real-IP. The proxies are addresses and CIDRs, and "unix" for peers on a Unix socket. All of them must set this one field, and add to it or write it anew:
+// a proxy that sets another one passes this one on as the client wrote it. Other fields count for nothing.
+//
+// What others than the proxies send in the field counts for nothing too: the list is read from its end, where the nearest proxy wrote, to the first address that is
+// no proxy's. If all are proxies', the client is the first of the list: a proxy wrote that it got the request from there, such as a machine among the proxies that asks for something itself.
+//
+// If nothing can be told, the client is the peer. That is if the field is missing, or if what comes before such an address, from the end, is no address: it is empty, garbage, or hidden
+// ("unknown", "_proxy"); is longer than 512 bytes; comes after 32 proxies. What is no address is never skipped, since what stands left of it is anybody's.
+// A field that has one address must be there once, with one address.
+//
+// The error is a [*SourceError].
 func Behind(field string, proxies ...string) (*ClientIP, error) {
 	c := &ClientIP{field: http.CanonicalHeaderKey(field)}
-	for _, text := range proxies {
-		p, err := netip.ParsePrefix(text)
-		if err != nil {
-			return nil, err
+	switch {
+	case !isToken(field):
+		return nil, &SourceError{"the proxies' field", quoted(field), "X-Forwarded-For, Forwarded, or the name of a field that has one address, such as X-Real-IP"}
+	case len(proxies) == 0 || len(proxies) > maxProxies:
+		return nil, &SourceError{"proxies", fmt.Sprintf("a list of %d", len(proxies)), fmt.Sprintf("1 to %d: "+proxyAccept, maxProxies)}
+	}
+	for i, text := range proxies {
+		if text == "unix" {
+			c.unix = true
+			continue
+		}
+		p, ok := parsePrefix(text)
+		if !ok {
+			return nil, &SourceError{fmt.Sprintf("proxies[%d]", i), quoted(text), proxyAccept}
 		}
 		c.trusted = append(c.trusted, p)
+	}
+	switch c.field {
+	case "X-Forwarded-For":
+		c.last, c.node = lastOfList, plainNode
+	case "Forwarded":
+		c.last, c.node = lastForwarded, forwardedFor
+	default:
+		c.last, c.node = wholeLine, plainNode
 	}
 	return c, nil
 }
 
-// Addr returns the client's address, unmapped and without a zone. It is invalid if there is none, as of a peer on a Unix socket that is no proxy.
-func (c *ClientIP) Addr(r *http.Request) netip.Addr {
-	ap, err := netip.ParseAddrPort(r.RemoteAddr)
+const proxyAccept = `an address, a CIDR such as 10.0.0.0/8 or fd00::/8, but not all addresses, whose clients would say what they like, or "unix"`
+
+// parsePrefix reads an address or a CIDR. One of IPv4 that is written in IPv6 is one of IPv4.
+func parsePrefix(text string) (netip.Prefix, bool) {
+	if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
+		addr = addr.Unmap()
+		return netip.PrefixFrom(addr, addr.BitLen()), true
+	}
+	p, err := netip.ParsePrefix(text)
 	if err != nil {
-		return netip.Addr{}
+		return p, false
 	}
-	return ap.Addr().Unmap().WithZone("")
+	if addr := p.Addr(); addr.Is4In6() {
+		p = netip.PrefixFrom(addr.Unmap(), p.Bits()-96) // invalid if it has addresses of both
+	}
+	return p.Masked(), p.Bits() > 0
 }
 
-// Source is Network(32, 64): an address of IPv4, or the network of IPv6 that one client usually has.
-func (c *ClientIP) Source() Source { return c.Network(32, 64) }
-
-// unusable is what stands for an address that can't be used: all such clients are one.
-const unusable = "unknown"
-
-// Network is the network that the client's address is in, of so many bits under IPv4 and IPv6. For an address that is not usable it is "unknown", and so never nothing.
-func (c *ClientIP) Network(v4, v6 int) Source {
-	return Source{name: "client_ip", find: func(r *http.Request) string {
-		addr := c.Addr(r)
-		if !addr.IsValid() {
-			return unusable
-		}
-		if addr.Is4() && v4 == 32 {
-			if host, _, ok := strings.Cut(r.RemoteAddr, ":"); ok {
-				return host
-			}
-		}
-		return NetworkOf(addr, v4, v6)
-	}}
+// Addr returns the client's address: that of the peer, or what trusted proxies say, an address of IPv4 that is written in IPv6 as that of IPv4, and without a zone.
+// It is invalid if there is none, as of a peer on a Unix socket, or if it is nothing that can be read.
+func (c *ClientIP) Addr(r *http.Request) netip.Addr {
+	addr, _ := c.client(r)
+	return addr
 }
 
-// NetworkOf returns the text of the network that an address is in, of so many bits under IPv4 and IPv6; of a whole address it is that.
-func NetworkOf(addr netip.Addr, v4, v6 int) string {
-	bits := v6
-	if addr.Is4() {
-		bits = v4
+// client returns the client's address, and its text as it came.
+func (c *ClientIP) client(r *http.Request) (netip.Addr, string) {
+	peer, text := parseNode(r.RemoteAddr)
+	if c == nil || c.field == "" || !c.trusts(peer) && (!c.unix || peer.IsValid() || !onUnixSocket(r)) {
+		return peer, text
 	}
-	if bits == addr.BitLen() {
-		return addr.String()
+	if addr, t := c.told(r.Header[c.field]); addr.IsValid() {
+		return addr, t
 	}
-	return netip.PrefixFrom(addr, bits).Masked().String()
+	return peer, text
+}
+
+func (c *ClientIP) trusts(addr netip.Addr) bool {
+	return slices.ContainsFunc(c.trusted, func(p netip.Prefix) bool { return p.Contains(addr) })
+}
+
+// onUnixSocket reports whether a request came by a Unix socket: as the server says, if that does, or else by the looks of the peer's address.
+func onUnixSocket(r *http.Request) bool {
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		return local.Network() == "unix"
+	}
+	return strings.HasPrefix(r.RemoteAddr, "@") || strings.HasPrefix(r.RemoteAddr, "/")
 }

@@ -3,6 +3,7 @@ package identity
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -11,7 +12,7 @@ import (
 // maxComponent is the most bytes of a part of a key; of what is longer, its hash is the part.
 const maxComponent = 128
 
-// A Key makes the text under which a request is counted, of what its sources find.
+// A Key makes the text under which a request is counted, of what its sources find: 1 to 8 of them.
 type Key []Source
 
 // Of returns the request's key: what the sources find, with commas between. - stands for nothing. Commas and what can't be printed are written as %XX, and
@@ -21,6 +22,7 @@ func (k Key) Of(r *http.Request) string {
 		return Encode(k[0].Value(r))
 	}
 	var b strings.Builder
+	b.Grow(64)
 	for i, s := range k {
 		if i > 0 {
 			b.WriteByte(',')
@@ -30,11 +32,14 @@ func (k Key) Of(r *http.Request) string {
 	return b.String()
 }
 
-// Err returns what is wrong with the first source that has something wrong, or nil.
+// Err returns what is wrong with the Key, or with the first of its sources that has something wrong, a [*SourceError], or nil.
 func (k Key) Err() error {
+	if len(k) == 0 || len(k) > maxSources {
+		return &SourceError{"a key", fmt.Sprintf("of %d sources", len(k)), fmt.Sprintf("1 to %d; Everyone counts all as one", maxSources)}
+	}
 	for _, s := range k {
-		if s.err != nil {
-			return s.err
+		if err := s.Err(); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -55,8 +60,7 @@ func Encode(value string) string {
 	for rest := value; rest != "" && b.Len() <= maxComponent; {
 		c, size := utf8.DecodeRuneInString(rest)
 		if c == utf8.RuneError && size == 1 || c < ' ' || c == 0x7f || c == '%' || c == ',' || c == '#' {
-			const digits = "0123456789ABCDEF"
-			b.Write([]byte{'%', digits[rest[0]>>4], digits[rest[0]&15]})
+			writeEscaped(&b, rest[0])
 		} else {
 			b.WriteString(rest[:size])
 		}
@@ -67,6 +71,11 @@ func Encode(value string) string {
 		return "#" + base64.RawURLEncoding.EncodeToString(sum[:])
 	}
 	return b.String()
+}
+
+func writeEscaped(b *strings.Builder, c byte) {
+	const digits = "0123456789ABCDEF"
+	b.Write([]byte{'%', digits[c>>4], digits[c&15]})
 }
 
 func plain(value string) bool {

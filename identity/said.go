@@ -2,55 +2,86 @@ package identity
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/base64"
 	"net/http"
+	"net/textproto"
+	"strings"
 )
 
-// Header is the first value of a header field. A client can send what it likes.
+// maxBasic is the most bytes of a field of basic authentication that is looked at.
+const maxBasic = 8 << 10
+
+// Header is the value of a header field, of several lines the first: the one that http.Header.Get returns, and so the one that whoever looks at the field behind
+// the limit sees as well. A client can send what it likes. Of Authorization, Proxy-Authorization and Cookie it is the SHA-256 (see [Hashed]); of other fields that are secret,
+// such as keys of an API, Hashed makes it that.
 func Header(name string) Source {
-	name = http.CanonicalHeaderKey(name)
-	return Func("header:"+name, func(r *http.Request) string { return r.Header.Get(name) })
+	if !isToken(name) || len(name) > maxName || strings.EqualFold(name, "Host") {
+		return refused("a header's name", quoted(name), "up to 128 letters, digits and any of !#$%&'*+-.^_`|~; not Host, which is Request.Host: use Func")
+	}
+	name = textproto.CanonicalMIMEHeaderKey(name)
+	s := Source{name: "header:" + escapeName(name), find: func(r *http.Request) string {
+		if lines := r.Header[name]; len(lines) > 0 {
+			return lines[0]
+		}
+		return ""
+	}}
+	switch name {
+	case "Authorization", "Proxy-Authorization", "Cookie":
+		return Hashed(s)
+	}
+	return s
 }
 
-// Cookie is the first value of a cookie. A client can send what it likes.
+// Cookie is the SHA-256 (see [Hashed]) of the value of a cookie, of several the first, which is the one that http.Request.Cookie returns. A client can send what it likes.
 func Cookie(name string) Source {
-	return Func("cookie:"+name, func(r *http.Request) string {
+	if !isToken(name) || len(name) > maxName {
+		return refused("a cookie's name", quoted(name), "up to 128 letters, digits and any of !#$%&'*+-.^_`|~")
+	}
+	return Hashed(Source{name: "cookie:" + escapeName(name), find: func(r *http.Request) string {
 		c, err := r.Cookie(name)
 		if err != nil {
 			return ""
 		}
 		return c.Value
-	})
+	}})
 }
 
-// BasicUser is the user of basic authentication, as the client says it: nobody has looked at the password.
+// BasicUser is the user of basic authentication, as the client says it: nobody has looked at the password. A field of more than 8 KiB has none.
 func BasicUser() Source {
-	return Func("basic_user", func(r *http.Request) string {
-		user, _, _ := r.BasicAuth()
-		return user
-	})
-}
-
-// Certificate is the SHA-256 of the certificate that the client has shown, if the server has verified it.
-func Certificate() Source {
-	return Func("certificate", func(r *http.Request) string {
-		if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
+	return Source{name: "basic_user", find: func(r *http.Request) string {
+		if len(r.Header.Get("Authorization")) > maxBasic {
 			return ""
 		}
-		sum := sha256.Sum256(r.TLS.PeerCertificates[0].Raw)
-		return hex.EncodeToString(sum[:])
-	})
+		user, _, _ := r.BasicAuth()
+		return user
+	}}
 }
 
-// Context is a value of the request's context, a string or something that has a String method: what an earlier handler has found out, such as the user that it let in.
-func Context(name string, key any) Source {
-	return Func("context:"+name, func(r *http.Request) string {
-		switch v := r.Context().Value(key).(type) {
-		case string:
-			return v
-		case interface{ String() string }:
-			return v.String()
+// Hashed is a source's value by its SHA-256, in 43 letters, digits, - and _. Keys are seen: in metrics, logs and stores. What nobody may see there should not be in them. A value
+// that can be guessed can be guessed from its hash as well: that is for long random ones, such as the keys of an API.
+func Hashed(s Source) Source {
+	if s.Err() != nil {
+		return s
+	}
+	return Source{name: s.name, find: func(r *http.Request) string {
+		v := s.find(r)
+		if v == "" {
+			return ""
 		}
-		return ""
-	})
+		sum := sha256.Sum256([]byte(v))
+		return base64.RawURLEncoding.EncodeToString(sum[:])
+	}}
+}
+
+// escapeName writes what the names of sources don't have as %XX.
+func escapeName(name string) string {
+	var b strings.Builder
+	for _, c := range []byte(name) {
+		if isName(string(c)) {
+			b.WriteByte(c)
+		} else {
+			writeEscaped(&b, c)
+		}
+	}
+	return b.String()
 }

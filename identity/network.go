@@ -1,0 +1,59 @@
+package identity
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// unusable is what stands for an address that can't be used: all such clients are one. No address is written like it.
+const unusable = "unknown"
+
+// Source is Network(32, 64): an address of IPv4, or the network of IPv6 that one client usually has, who can choose any address in it.
+func (c *ClientIP) Source() Source { return c.Network(32, 64) }
+
+// Network is the network that the client's address is in, of v4 bits (1 to 32) of IPv4 and v6 bits (1 to 128) of IPv6: an address such as 192.0.2.7, or a CIDR such as
+// 2001:db8:1:2::/64. For an address that is not usable it is "unknown", and so never nothing: such clients are counted, as one.
+//
+// A client can have many networks of 64 bits: to count wider ones as well, use several sources, each with a limit of its own.
+//
+// It is named as policies name it: client_ip, client_ip/56 where IPv4 is whole, or client_ip/24/64.
+func (c *ClientIP) Network(v4, v6 int) Source {
+	name := "client_ip"
+	switch {
+	case v4 < 1 || v4 > 32:
+		return refused("client_ip's bits of IPv4", strconv.Itoa(v4), "1 to 32")
+	case v6 < 1 || v6 > 128:
+		return refused("client_ip's bits of IPv6", strconv.Itoa(v6), "1 to 128")
+	case v4 != 32:
+		name = fmt.Sprintf("client_ip/%d/%d", v4, v6)
+	case v6 != 64:
+		name = fmt.Sprintf("client_ip/%d", v6)
+	}
+	return Source{name: name, find: func(r *http.Request) string {
+		addr, text := c.client(r)
+		if v4 == 32 && addr.Is4() && strings.IndexByte(text, ':') < 0 {
+			return text // there is one way to write an address of IPv4
+		}
+		return NetworkOf(addr, v4, v6)
+	}}
+}
+
+// NetworkOf returns the text of the network that an address is in, of so many bits under IPv4 and IPv6; of all bits, or of a number that there can't be, it is the whole address.
+// An address of IPv4 that is written in IPv6 is one of IPv4, and zones don't count. Of the invalid address it is "unknown".
+func NetworkOf(addr netip.Addr, v4, v6 int) string {
+	addr = addr.Unmap().WithZone("")
+	if !addr.IsValid() {
+		return unusable
+	}
+	bits := v6
+	if addr.Is4() {
+		bits = v4
+	}
+	if bits < 0 || bits >= addr.BitLen() {
+		return addr.String()
+	}
+	return netip.PrefixFrom(addr, bits).Masked().String()
+}
