@@ -11,7 +11,7 @@ import (
 	"github.com/weirlimit/weir/store"
 )
 
-// ErrUnnamed is the error of a Hold with a limiter that has no name, under which the store would keep it.
+// ErrUnnamed is the error of a Hold or SetLimit with a limiter that has no name, under which the store would keep what it needs.
 var ErrUnnamed = store.ErrUnnamed
 
 // A LifeError reports a life that a Hold can't have.
@@ -44,7 +44,8 @@ func (l *Limiter) Hold(ctx context.Context, key string, cost int64, life time.Du
 	}
 	h := &Hold{limiter: l, key: key, id: 1 + rand.Int64N(1<<62)} //nolint:gosec // it need only differ from those of the key
 	var err error
-	h.Decision, err = l.decision(l.do(ctx, key, algorithm.Op{Kind: algorithm.Reserve, Cost: cost, ID: h.id, Life: int64(life)}))
+	b := l.bound.Load()
+	h.Decision, err = b.decision(l.do(ctx, b, key, algorithm.Op{Kind: algorithm.Reserve, Cost: cost, ID: h.id, Life: int64(life)}))
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +74,8 @@ func (h *Hold) Cancel(ctx context.Context) error {
 }
 
 func (h *Hold) settle(ctx context.Context, cost int64) (Decision, error) {
-	d, err := h.limiter.decision(h.limiter.do(ctx, h.key, algorithm.Op{Kind: algorithm.Commit, Cost: cost, ID: h.id}))
+	b := h.limiter.bound.Load() // it may be another one since
+	d, err := b.decision(h.limiter.do(ctx, b, h.key, algorithm.Op{Kind: algorithm.Commit, Cost: cost, ID: h.id}))
 	h.settled = h.settled || err == nil
 	h.limiter.lines.stir(h.key)
 	return d, err

@@ -20,7 +20,7 @@ type line struct {
 type waiter struct {
 	cost  int64
 	first chan struct{} // closed when it is first in line
-	again chan struct{} // has a signal when it should ask again at once
+	again chan struct{} // has a signal when it should ask, or look, again at once
 }
 
 // at returns the key's line, which it makes if there is none. The caller holds the mutex.
@@ -67,12 +67,14 @@ func (ls *lines) leave(key string, w *waiter) {
 	ls.tidy(key, n)
 }
 
-// ahead returns the costs of those in line up to the waiter, its own last.
-func (ls *lines) ahead(key string, w *waiter) (costs []int64) {
+// ahead returns the costs of those in line up to the waiter, its own last, without those that are too large to pass: they are about to leave.
+func (ls *lines) ahead(key string, w *waiter, capacity int64) (costs []int64) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	for _, other := range ls.at(key).waiters {
-		costs = append(costs, other.cost)
+		if other.cost <= capacity {
+			costs = append(costs, other.cost)
+		}
 		if other == w {
 			break
 		}

@@ -29,7 +29,7 @@ func (l *Limiter) Reserve(ctx context.Context, key string, cost int64) (*Reserva
 	if err := check(ctx, cost); err != nil {
 		return nil, err
 	}
-	d, p, t, err := l.takePlace(ctx, key, cost)
+	d, p, t, err := l.takePlace(ctx, l.bound.Load(), key, cost)
 	if err != nil {
 		return nil, err
 	}
@@ -54,9 +54,9 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 // Renew keeps what was reserved of a concurrent limit for another lease, from now on. If the lease was over it is taken again, or denied: then
 // nothing is reserved any more. It may be called while others call Cancel.
 func (r *Reservation) Renew(ctx context.Context) (Decision, error) {
-	l := r.limiter
-	if l.limit.Algorithm != Concurrent {
-		return Decision{}, fmt.Errorf("weir: a reservation of %v has no lease to renew; accepted: one of a concurrent limit", l.limit)
+	l, b := r.limiter, r.place.under
+	if b.limit.Algorithm != Concurrent {
+		return Decision{}, fmt.Errorf("weir: a reservation of %v has no lease to renew; accepted: one of a concurrent limit", b.limit)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,8 +66,8 @@ func (r *Reservation) Renew(ctx context.Context) (Decision, error) {
 	if err := ctx.Err(); err != nil {
 		return Decision{}, err
 	}
-	t, err := r.taken.Renew(ctx, l.time())
-	d, err := l.decision(t.Verdict, err)
+	t, err := r.taken.Renew(ctx, l.time(b))
+	d, err := b.decision(t.Verdict, err)
 	if err == nil {
 		r.taken, r.cancelled = t, !d.Allowed
 	}
@@ -75,14 +75,14 @@ func (r *Reservation) Renew(ctx context.Context) (Decision, error) {
 }
 
 func (r *Reservation) giveBack(ctx context.Context) error {
-	l := r.limiter
-	if l.limit.Algorithm == LeakyQueue {
+	l, b := r.limiter, r.place.under
+	if b.limit.Algorithm == LeakyQueue {
 		if r.Delay == 0 {
 			return nil // it was let go at once
 		}
 		return l.handOn(ctx, r.taken.Key, r.place)
 	}
-	_, err := r.taken.GiveBack(ctx, l.time())
+	_, err := r.taken.GiveBack(ctx, l.time(b))
 	l.lines.stir(r.taken.Key)
 	return err
 }

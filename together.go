@@ -24,17 +24,23 @@ type Charge struct {
 // after another, and given back when one denies: a concurrent request may see them charged in between, and be denied, but
 // never are more admitted than each limit allows. If limiters have a clock (WithClock), the time of the first such is that of all.
 func TakeAll(ctx context.Context, charges ...Charge) (Decision, []Decision, error) {
-	parts := make([]store.Part, len(charges))
+	parts, bounds := make([]store.Part, len(charges)), make([]*bound, len(charges))
 	now := store.OwnClock
 	for i, c := range charges {
 		if err := check(ctx, c.Cost); err != nil {
 			return Decision{}, nil, err
 		}
-		l := c.Limiter
-		if now == store.OwnClock && l.now != nil {
-			now = l.time()
+		l, b := c.Limiter, c.Limiter.bound.Load()
+		for j, other := range charges[:i] { // one limit, also if it changes just now
+			if other.Limiter == l {
+				b = bounds[j]
+			}
 		}
-		parts[i] = store.Part{Store: l.store, Binding: l.binding, Limit: l.limit, Name: l.name, Key: c.Key, Cost: c.Cost}
+		bounds[i] = b
+		if now == store.OwnClock && l.now != nil {
+			now = l.time(b)
+		}
+		parts[i] = store.Part{Store: l.store, Binding: b.binding, Limit: b.limit, Name: l.name, Key: c.Key, Cost: c.Cost}
 	}
 	outcomes, err := store.TakeAll(ctx, parts, now)
 	if err != nil {
@@ -42,7 +48,7 @@ func TakeAll(ctx context.Context, charges ...Charge) (Decision, []Decision, erro
 	}
 	each := make([]Decision, len(charges))
 	for i, o := range outcomes {
-		each[i] = o.Decision(charges[i].Limiter.capacity)
+		each[i] = o.Decision(bounds[i].capacity)
 	}
 	return algorithm.Together(each), each, nil
 }

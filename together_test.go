@@ -9,7 +9,7 @@ import (
 	"github.com/weirlimit/weir/store/memory"
 )
 
-func limiter(t *testing.T, text string, opts ...weir.Option) *weir.Limiter {
+func limiter(t testing.TB, text string, opts ...weir.Option) *weir.Limiter {
 	t.Helper()
 	l, err := weir.New(weir.MustParseLimit(text), opts...)
 	if err != nil {

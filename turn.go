@@ -2,6 +2,7 @@ package weir
 
 import (
 	"context"
+	"math/big"
 	"slices"
 	"time"
 
@@ -19,31 +20,32 @@ type turn struct {
 type place struct {
 	start time.Time
 	cost  int64
-	end   int64 // the time at which the key is fresh, after this, by the store's clock
-	timed bool  // whether the store tells that
+	end   int64  // the time at which the key is fresh, after this, by the store's clock
+	timed bool   // whether the store tells that
+	under *bound // that it was taken under, by which it is given back
+	pace  Limit  // that the start goes by
 }
 
 // takePlace is Take that can be undone, and that notes where in time the units are.
-func (l *Limiter) takePlace(ctx context.Context, key string, cost int64) (Decision, place, store.Taken, error) {
+func (l *Limiter) takePlace(ctx context.Context, b *bound, key string, cost int64) (Decision, place, store.Taken, error) {
 	asked := time.Now()
-	t, err := store.Part{Binding: l.binding, Limit: l.limit, Key: key, Cost: cost}.Take(ctx, l.time())
-	d, err := l.decision(t.Verdict, err)
-	p := place{start: asked.Add(d.Delay), cost: cost}
+	t, err := store.Part{Binding: b.binding, Limit: b.limit, Key: key, Cost: cost}.Take(ctx, l.time(b))
+	d, err := b.decision(t.Verdict, err)
+	p := place{start: asked.Add(d.Delay), cost: cost, under: b, pace: b.limit}
 	p.end, p.timed = t.End()
 	return d, p, t, err
 }
 
 // takeTurn is Take that notes the turn of a request that is admitted with a delay. A turn that would come too
 // late for the context is given back.
-func (l *Limiter) takeTurn(ctx context.Context, key string, cost int64) (Decision, *turn, error) {
-	d, p, _, err := l.takePlace(ctx, key, cost)
+func (l *Limiter) takeTurn(ctx context.Context, b *bound, key string, cost int64) (Decision, *turn, error) {
+	d, p, _, err := l.takePlace(ctx, b, key, cost)
 	if err != nil || !d.Allowed || d.Delay == 0 {
 		return d, nil, err
 	}
 	t := &turn{place: p, moved: make(chan struct{}, 1)}
-	l.lines.addTurn(key, t)
-	if tooLate(ctx, d.Delay) {
-		return d, nil, l.giveUp(ctx, key, t, late(key, d.Delay))
+	if wait := l.addTurn(key, t); tooLate(ctx, wait) {
+		return d, nil, l.giveUp(ctx, key, t, late(key, wait))
 	}
 	return d, t, nil
 }
@@ -76,7 +78,7 @@ func (l *Limiter) handOn(ctx context.Context, key string, p place) error {
 	if p = l.lines.moveUp(key, p); !p.timed || !time.Now().Before(p.start) {
 		return nil
 	}
-	_, err := l.binding.Do(ctx, key, algorithm.Op{Kind: algorithm.Cancel, Cost: p.cost, End: p.end}, l.time())
+	_, err := p.under.binding.Do(ctx, key, algorithm.Op{Kind: algorithm.Cancel, Cost: p.cost, End: p.end}, l.time(p.under))
 	l.lines.stir(key)
 	return err
 }
@@ -87,11 +89,54 @@ func (ls *lines) start(t *turn) time.Time {
 	return t.start
 }
 
-func (ls *lines) addTurn(key string, t *turn) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	n := ls.at(key)
+// addTurn puts a turn among the others, and returns the wait for it.
+func (l *Limiter) addTurn(key string, t *turn) time.Duration {
+	l.lines.mu.Lock()
+	defer l.lines.mu.Unlock()
+	n := l.lines.at(key)
 	n.turns = slices.Insert(n.turns, n.behind(t.start), t)
+	if b := l.bound.Load(); b != t.under { // the limit has changed since
+		n.hasten(b)
+	}
+	return time.Until(t.start)
+}
+
+// hasten gives earlier times to turns that wait at a slower pace than that of the next limit, if it is a leaky-queue: all that is still to come of the wait goes by
+// at the next pace. None goes before the one ahead of it has had its time. The caller holds the mutex.
+func (n *line) hasten(next *bound) {
+	if next.limit.Algorithm != LeakyQueue {
+		return
+	}
+	now, pace := time.Now(), interval(next.limit)
+	var free time.Time // when the turn ahead has had its time
+	for _, t := range n.turns {
+		if old := interval(t.pace); pace.Cmp(old) < 0 && now.Before(t.start) {
+			start := now.Add(stretch(t.start.Sub(now), old, pace))
+			if start.Before(free) {
+				start = free
+			}
+			if start.Before(t.start) {
+				t.start = start
+			}
+			t.pace = next.limit
+			signal(t.moved)
+		}
+		free = t.start.Add(roundUp(new(big.Rat).Mul(new(big.Rat).SetInt64(t.cost), interval(t.pace))))
+	}
+}
+
+// interval returns the time between two units of a limit, in nanoseconds.
+func interval(l Limit) *big.Rat { return big.NewRat(int64(l.Period), l.Count) }
+
+// stretch returns a wait at one pace as one at another, which is faster.
+func stretch(wait time.Duration, from, to *big.Rat) time.Duration {
+	waits := new(big.Rat).SetInt64(int64(wait))
+	return roundUp(waits.Mul(waits, new(big.Rat).Quo(to, from)))
+}
+
+func roundUp(x *big.Rat) time.Duration {
+	ns, rest := new(big.Int).QuoRem(x.Num(), x.Denom(), new(big.Int))
+	return time.Duration(ns.Int64() + int64(rest.Sign()))
 }
 
 // behind returns the index of the first turn that starts later.

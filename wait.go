@@ -30,9 +30,6 @@ func (l *Limiter) Wait(ctx context.Context, key string, cost int64) error {
 	if err := check(ctx, cost); err != nil || cost == 0 {
 		return err
 	}
-	if cost > l.capacity {
-		return &CapacityError{Cost: cost, Capacity: l.capacity}
-	}
 	w := l.lines.join(key, cost)
 	t, err := l.admit(ctx, key, w)
 	l.lines.leave(key, w)
@@ -45,16 +42,24 @@ func (l *Limiter) Wait(ctx context.Context, key string, cost int64) error {
 // admit waits at the key's line until it is the waiter's turn to ask, and asks until it is admitted. It returns the
 // turn to wait for, if there is one.
 func (l *Limiter) admit(ctx context.Context, key string, w *waiter) (*turn, error) {
-	if err := l.hopeless(ctx, key, w); err != nil {
-		return nil, err
-	}
-	select {
-	case <-w.first:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	for first := false; !first; {
+		if err := l.hopeless(ctx, key, w); err != nil {
+			return nil, err
+		}
+		select {
+		case <-w.first:
+			first = true
+		case <-w.again: // the limit has changed
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 	for {
-		d, t, err := l.takeTurn(ctx, key, w.cost)
+		b := l.bound.Load()
+		if err := b.fits(w.cost); err != nil {
+			return nil, err
+		}
+		d, t, err := l.takeTurn(ctx, b, key, w.cost)
 		switch {
 		case err != nil || d.Allowed:
 			return t, err
@@ -67,25 +72,37 @@ func (l *Limiter) admit(ctx context.Context, key string, w *waiter) (*turn, erro
 	}
 }
 
+// fits refuses a cost that never passes.
+func (b *bound) fits(cost int64) error {
+	if cost > b.capacity {
+		return &CapacityError{Cost: cost, Capacity: b.capacity}
+	}
+	return nil
+}
+
 // mostTried is how many of those ahead in line are tried to find out whether a deadline can be kept. A wait that is
 // hopeless only because of those beyond is found out later.
 const mostTried = 256
 
-// hopeless finds out, by trying what is ahead in line on a copy of the key's state, whether the wait would outlast
-// the deadline. Stores that can't show the state leave that to be found out later.
+// hopeless finds out whether the cost is above the capacity and, by trying what is ahead in line on a copy of the key's state,
+// whether the wait would outlast the deadline. Stores that can't show the state leave that to be found out later.
 func (l *Limiter) hopeless(ctx context.Context, key string, w *waiter) error {
-	inspector, ok := l.binding.(store.Inspector)
+	b := l.bound.Load()
+	if err := b.fits(w.cost); err != nil {
+		return err
+	}
+	inspector, ok := b.binding.(store.Inspector)
 	if _, limited := ctx.Deadline(); !ok || !limited {
 		return nil
 	}
-	state, start, err := inspector.Inspect(ctx, key, l.time())
+	state, start, err := inspector.Inspect(ctx, key, l.time(b))
 	if err != nil {
 		return err
 	}
 	now, program := start, inspector.Program()
-	costs := l.lines.ahead(key, w)
-	if l.limit.Algorithm.Linear() {
-		costs = lumps(costs, l.capacity)
+	costs := l.lines.ahead(key, w, b.capacity)
+	if b.limit.Algorithm.Linear() {
+		costs = lumps(costs, b.capacity)
 	}
 	for i, cost := range costs[:min(len(costs), mostTried)] {
 		own := i == len(costs)-1
@@ -144,13 +161,13 @@ func sleep(ctx context.Context, wait time.Duration, again <-chan struct{}) error
 }
 
 // time returns the time to give the store: that of WithClock, else the store's own, known here if it tells.
-func (l *Limiter) time() int64 {
+func (l *Limiter) time(b *bound) int64 {
 	if l.now != nil {
 		if at, ok := store.Nanoseconds(l.now()); ok {
 			return at
 		}
 	}
-	if c, ok := l.binding.(store.Clock); ok {
+	if c, ok := b.binding.(store.Clock); ok {
 		return c.Now()
 	}
 	return store.OwnClock

@@ -3,6 +3,7 @@ package weir
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
@@ -82,13 +83,11 @@ func (e *CostError) Error() string {
 // limiter's clock, which is the store's own unless WithClock says otherwise. A key's operations should all come
 // from one clock. Time that steps back may deny a key for longer; it never admits more.
 type Limiter struct {
-	limit    Limit
-	capacity int64
-	store    store.Store
-	name     string
-	binding  store.Binding
-	now      func() time.Time // nil: the store's own clock
-	lines    lines
+	bound atomic.Pointer[bound] // the limit in force
+	store store.Store
+	name  string
+	now   func() time.Time // nil: the store's own clock
+	lines lines
 }
 
 type options struct {
@@ -108,7 +107,7 @@ func WithStore(s store.Store) Option { return func(o *options) { o.store = s } }
 func WithClock(now func() time.Time) Option { return func(o *options) { o.now = now } }
 
 // WithName keeps the limiter's state under a name, which all limiters of the name share that are on the same store, whatever their limits: a limit
-// can change, and what was used stays used. The state of others, also of equal limit, is apart.
+// can change (see [Limiter.SetLimit]), and what was used stays used. The state of others, also of equal limit, is apart.
 func WithName(name string) Option { return func(o *options) { o.name = name } }
 
 // New returns a limiter. It refuses a limit that makes no sense with a *LimitError.
@@ -120,38 +119,40 @@ func New(limit Limit, opts ...Option) (*Limiter, error) {
 	if o.store == nil {
 		o.store = memory.New(memory.Options{})
 	}
-	binding, err := o.store.Bind(store.Spec{Limit: limit, Name: o.name})
+	b, err := bind(o.store, limit, o.name)
 	if err != nil {
 		return nil, err
 	}
 	if keeper, ok := o.store.(store.Timekeeper); ok && o.now != nil && !keeper.TrustsClientTime() {
 		return nil, fmt.Errorf("weir: WithClock: %w", ErrClientTime)
 	}
-	return &Limiter{
-		limit: limit.Canonical(), capacity: limit.Capacity(), store: o.store, name: o.name, binding: binding, now: o.now,
-	}, nil
+	l := &Limiter{store: o.store, name: o.name, now: o.now}
+	l.bound.Store(b)
+	return l, nil
 }
 
-// Limit returns the limit, in canonical form.
-func (l *Limiter) Limit() Limit { return l.limit }
+// Limit returns the limit in force, in canonical form.
+func (l *Limiter) Limit() Limit { return l.bound.Load().limit }
 
 // Take asks to pass at the cost, now. It takes the whole cost, or nothing.
 func (l *Limiter) Take(ctx context.Context, key string, cost int64) (d Decision, err error) {
 	var v algorithm.Verdict
+	b := l.bound.Load()
 	if l.now == nil && cost >= 0 && ctx.Err() == nil { // do, without the call
-		v, err = l.binding.Do(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, store.OwnClock)
+		v, err = b.binding.Do(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, store.OwnClock)
 	} else {
-		v, err = l.do(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost})
+		v, err = l.do(ctx, b, key, algorithm.Op{Kind: algorithm.Take, Cost: cost})
 	}
 	if err == nil {
-		v.Read(&d, l.capacity)
+		v.Read(&d, b.capacity)
 	}
 	return d, err
 }
 
 // TakeAt is Take at a time.
 func (l *Limiter) TakeAt(ctx context.Context, key string, cost int64, now time.Time) (Decision, error) {
-	return l.decision(l.doAt(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, now))
+	b := l.bound.Load()
+	return b.decision(l.doAt(ctx, b, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, now))
 }
 
 // Peek returns what stands for the key, now, and changes nothing. It is a Take of cost 0.
@@ -167,15 +168,17 @@ func (l *Limiter) PeekAt(ctx context.Context, key string, now time.Time) (Decisi
 // TakeUpTo takes as much of the cost as there is room for, now, and returns how much that was. When there is
 // room for none it is denied as a Take of 1 would be.
 func (l *Limiter) TakeUpTo(ctx context.Context, key string, cost int64) (granted int64, d Decision, err error) {
-	v, err := l.do(ctx, key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: cost})
-	d, err = l.decision(v, err)
+	b := l.bound.Load()
+	v, err := l.do(ctx, b, key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: cost})
+	d, err = b.decision(v, err)
 	return max(0, v.Granted), d, err
 }
 
 // TakeUpToAt is TakeUpTo at a time.
 func (l *Limiter) TakeUpToAt(ctx context.Context, key string, cost int64, now time.Time) (granted int64, d Decision, err error) {
-	v, err := l.doAt(ctx, key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: cost}, now)
-	d, err = l.decision(v, err)
+	b := l.bound.Load()
+	v, err := l.doAt(ctx, b, key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: cost}, now)
+	d, err = b.decision(v, err)
 	return max(0, v.Granted), d, err
 }
 
@@ -183,41 +186,35 @@ func (l *Limiter) TakeUpToAt(ctx context.Context, key string, cost int64, now ti
 // is what stands afterwards.
 func (l *Limiter) Refund(ctx context.Context, key string, cost int64) (Decision, error) {
 	defer l.lines.stir(key)
-	return l.decision(l.do(ctx, key, algorithm.Op{Kind: algorithm.Refund, Cost: cost}))
+	b := l.bound.Load()
+	return b.decision(l.do(ctx, b, key, algorithm.Op{Kind: algorithm.Refund, Cost: cost}))
 }
 
 // RefundAt is Refund at a time.
 func (l *Limiter) RefundAt(ctx context.Context, key string, cost int64, now time.Time) (Decision, error) {
 	defer l.lines.stir(key)
-	return l.decision(l.doAt(ctx, key, algorithm.Op{Kind: algorithm.Refund, Cost: cost}, now))
+	b := l.bound.Load()
+	return b.decision(l.doAt(ctx, b, key, algorithm.Op{Kind: algorithm.Refund, Cost: cost}, now))
 }
 
 // Reset forgets the key: its next request finds a fresh one.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
 	defer l.lines.stir(key)
-	_, err := l.do(ctx, key, algorithm.Op{Kind: algorithm.Reset})
+	_, err := l.do(ctx, l.bound.Load(), key, algorithm.Op{Kind: algorithm.Reset})
 	return err
 }
 
-// decision derives what people read. A request that could not be decided is not allowed.
-func (l *Limiter) decision(v algorithm.Verdict, err error) (Decision, error) {
-	if err != nil {
-		return Decision{}, err
-	}
-	return v.Decision(l.capacity), nil
-}
-
-func (l *Limiter) do(ctx context.Context, key string, op algorithm.Op) (algorithm.Verdict, error) {
+func (l *Limiter) do(ctx context.Context, b *bound, key string, op algorithm.Op) (algorithm.Verdict, error) {
 	if l.now != nil {
-		return l.doAt(ctx, key, op, l.now())
+		return l.doAt(ctx, b, key, op, l.now())
 	}
 	if err := check(ctx, op.Cost); err != nil {
 		return algorithm.Verdict{}, err
 	}
-	return l.binding.Do(ctx, key, op, store.OwnClock)
+	return b.binding.Do(ctx, key, op, store.OwnClock)
 }
 
-func (l *Limiter) doAt(ctx context.Context, key string, op algorithm.Op, now time.Time) (algorithm.Verdict, error) {
+func (l *Limiter) doAt(ctx context.Context, b *bound, key string, op algorithm.Op, now time.Time) (algorithm.Verdict, error) {
 	at, ok := store.Nanoseconds(now)
 	if !ok {
 		return algorithm.Verdict{}, ErrTime
@@ -225,7 +222,7 @@ func (l *Limiter) doAt(ctx context.Context, key string, op algorithm.Op, now tim
 	if err := check(ctx, op.Cost); err != nil {
 		return algorithm.Verdict{}, err
 	}
-	return l.binding.Do(ctx, key, op, at)
+	return b.binding.Do(ctx, key, op, at)
 }
 
 // check refuses what must not reach a store: a negative cost, and a request whose context has ended.
@@ -261,15 +258,16 @@ func (l *Limiter) takeMany(ctx context.Context, requests []Request, now int64, d
 			return decisions, err
 		}
 	}
-	if b, ok := l.binding.(store.Batcher); ok {
-		return b.TakeMany(ctx, requests, now, decisions)
+	b := l.bound.Load()
+	if batcher, ok := b.binding.(store.Batcher); ok {
+		return batcher.TakeMany(ctx, requests, now, decisions)
 	}
 	for _, r := range requests {
-		result, err := l.binding.Do(ctx, r.Key, algorithm.Op{Cost: r.Cost}, now)
+		result, err := b.binding.Do(ctx, r.Key, algorithm.Op{Cost: r.Cost}, now)
 		if err != nil {
 			return decisions, err
 		}
-		decisions = append(decisions, result.Decision(l.capacity))
+		decisions = append(decisions, result.Decision(b.capacity))
 	}
 	return decisions, nil
 }

@@ -1,0 +1,74 @@
+package weir
+
+import (
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+)
+
+// A bound is a limit and what asks the store under it. It is never changed; an operation uses one from beginning to end.
+type bound struct {
+	limit    Limit // canonical
+	capacity int64
+	binding  store.Binding
+}
+
+func bind(s store.Store, limit Limit, name string) (*bound, error) {
+	binding, err := s.Bind(store.Spec{Limit: limit, Name: name})
+	if err != nil {
+		return nil, err
+	}
+	return &bound{limit: limit.Canonical(), capacity: limit.Capacity(), binding: binding}, nil
+}
+
+// decision derives what people read. A request that could not be decided is not allowed.
+func (b *bound) decision(v algorithm.Verdict, err error) (Decision, error) {
+	if err != nil {
+		return Decision{}, err
+	}
+	return v.Decision(b.capacity), nil
+}
+
+// An unnamedError is that of a SetLimit of a limiter without a name.
+type unnamedError struct{}
+
+// Error implements error.
+func (unnamedError) Error() string {
+	return "weir: the limit of a limiter without a name is the name of its states; accepted: a limiter that has one (WithName), for its limit to change"
+}
+
+// Is says that it is an ErrUnnamed.
+func (unnamedError) Is(target error) bool { return target == ErrUnnamed }
+
+// SetLimit changes the limit of a limiter that has a name (else the error is [ErrUnnamed]), for all that is asked from now on. What was used stays
+// used, in units, at most the new capacity: a raise is there at once, and nobody begins anew. If the limit makes no sense, which is
+// a [*LimitError], or the store can't keep it, nothing changes. It asks no engine.
+//
+// It is the limit of this Limiter alone. Others of the name, here or in other processes, keep theirs until they are told, and find
+// what this one admits (see docs/algorithms.md).
+//
+// Those who Wait ask again at once, first in, first out: after a raise they may pass earlier. After a change that makes it certain that a
+// wait would outlast its deadline, or a cost above the capacity, Wait returns at once. Turns of a leaky-queue for which requests Wait come earlier if the
+// next limit is a faster leaky-queue, and else stay as they are; a Delay that Take has returned can't change. Reservations and holds made
+// before are settled as ever; a lease that is renewed is one of the limit under which it was taken.
+func (l *Limiter) SetLimit(limit Limit) error {
+	if l.name == "" {
+		return unnamedError{}
+	}
+	b, err := bind(l.store, limit, l.name)
+	if err != nil {
+		return err
+	}
+	l.lines.mu.Lock()
+	defer l.lines.mu.Unlock()
+	if b.limit == l.Limit() {
+		return nil
+	}
+	l.bound.Store(b)
+	for _, n := range l.lines.byKey {
+		n.hasten(b)
+		for _, w := range n.waiters {
+			signal(w.again)
+		}
+	}
+	return nil
+}
