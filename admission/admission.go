@@ -64,7 +64,9 @@ type Standing struct {
 
 // Each is what stands for each limit that is enforced, in the order of the configuration. Limits that denied are those whose Decision is not Allowed. A limit of which nothing is known, because the
 // store failed or was not asked, is not among them, nor is a plan that has no limits.
-func (a *Admission) Each() iter.Seq[Standing] { return a.standings }
+func (a *Admission) Each() iter.Seq[Standing] {
+	return func(yield func(Standing) bool) { a.standings(yield) } // and not a.standings: it would be allocated
+}
 
 func (a *Admission) standings(yield func(Standing) bool) {
 	if a.limit != nil && a.tells() {
@@ -86,7 +88,9 @@ func (a *Admission) standings(yield func(Standing) bool) {
 func (a *Admission) tells() bool { return a.Outcome <= Excessive && a.Outcome != Skipped }
 
 // Violated is what denied the request, by the names of Each; a plan that is deny has its policy's.
-func (a *Admission) Violated() iter.Seq[string] { return a.violated }
+func (a *Admission) Violated() iter.Seq[string] {
+	return func(yield func(string) bool) { a.violated(yield) }
+}
 
 func (a *Admission) violated(yield func(string) bool) {
 	if a.limit != nil && a.tells() && !a.Decision.Allowed {

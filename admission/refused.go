@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -51,19 +52,16 @@ func (o *Options) checkFor(l *weir.Limiter) error {
 	err := firstUnmet(
 		demand{len(o.Attributes) == 0, "Attributes", counted(len(o.Attributes)), "none with a limiter: they are for policies. Who is counted is Key"},
 		demand{o.Name == "" || isName(o.Name), "Name", fmt.Sprintf("%.200q", o.Name), fmt.Sprintf("up to %d of the characters from space to ~", maxName)},
-		demand{o.Key == nil || len(o.Key) > 0, "Key", "of no sources", "nil, for the client's address, or at least one source; identity.Everyone() counts all as one"},
 		demand{o.Charge == nil || l.Name() != "", "Charge", "for a limiter without a name", "one that has a name, under which the estimate is kept: weir.WithName"},
 		demand{o.Charge == nil || limit.Algorithm != weir.Concurrent, "Charge", "for " + limit.String(), "none with a concurrent limit, which counts what is under way"},
 	)
 	if err != nil {
 		return err
 	}
-	for i, source := range o.Key {
-		if err := checkSource(fmt.Sprintf("Key[%d]", i), source); err != nil {
-			return err
-		}
+	if o.Key != nil {
+		err = because("Key", o.Key.Err())
 	}
-	return o.check()
+	return cmp.Or(err, o.check())
 }
 
 // checkForSet refuses what makes no sense with policies.
@@ -84,7 +82,7 @@ func (o *Options) checkForSet(s *policy.Set) error {
 		if name == "" || len(name) > maxName {
 			return &OptionError{"Attributes", fmt.Sprintf("of the name %.200q", name), fmt.Sprintf("names of 1 to %d bytes", maxName)}
 		}
-		if err := checkSource(fmt.Sprintf("Attributes[%q]", name), o.Attributes[name]); err != nil {
+		if err := because(fmt.Sprintf("Attributes[%q]", name), o.Attributes[name].Err()); err != nil {
 			return err
 		}
 	}
@@ -100,19 +98,16 @@ func (o *Options) check() error {
 	)
 }
 
-// checkSource refuses a source that has something wrong, or that was never made.
-func checkSource(field string, s identity.Source) error {
-	err := s.Err()
+// because makes an error of package identity one of the option.
+func because(option string, err error) error {
 	var wrong *identity.SourceError
 	switch {
+	case err == nil:
+		return nil
 	case errors.As(err, &wrong):
-		return &OptionError{field + ": " + wrong.Field, wrong.Value, wrong.Accept}
-	case err != nil:
-		return fmt.Errorf("admission: %s: %w", field, err)
-	case s.String() == "":
-		return &OptionError{field, "the zero identity.Source, which finds nothing", "one that a function of package identity has made"}
+		return &OptionError{option, fmt.Sprintf("nothing to go by: %s is %s", wrong.Field, wrong.Value), wrong.Accept}
 	}
-	return nil
+	return fmt.Errorf("admission: %s: %w", option, err)
 }
 
 func counted(n int) string { return fmt.Sprintf("of length %d", n) }
