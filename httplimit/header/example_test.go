@@ -50,3 +50,20 @@ func ExampleFormats_Err() {
 	fmt.Println((header.XRateLimit | header.XRateLimitUnix).Err())
 	// Output: header: formats are 0b110; accepted: Draft11, XRateLimit or XRateLimitUnix, Draft11 with either, or None
 }
+
+// A client finds out how long to wait, and what is left.
+func ExampleRead() {
+	report := header.Read(http.Header{
+		"Retry-After":      {"30"},
+		"Ratelimit-Policy": {`"burst";q=100;w=60, "daily";q=5000;w=86400`},
+		"Ratelimit":        {`"burst";r=0;t=24, "daily";r=900;t=36000`},
+	}, time.Now())
+	fmt.Println(report.Retry, report.RetryAfter)
+	for _, s := range report.Limits {
+		fmt.Printf("%s: %d of %d left for %v\n", s.Name, s.Remaining, s.Quota, s.Within)
+	}
+	// Output:
+	// true 30s
+	// burst: 0 of 100 left for 24s
+	// daily: 900 of 5000 left for 10h0m0s
+}

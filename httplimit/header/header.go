@@ -52,8 +52,11 @@ const (
 	xReset     = "X-Ratelimit-Reset"
 )
 
-// Write writes what stands for each limit. What other middleware has written before it stays: fields are joined to one list, in which a name is once, and of X-RateLimit-* and a limit that is there
-// already the one that leaves less stays.
+// Write writes what stands for each limit, each field on one line.
+//
+// What is in h already, because there is more than one middleware, or an answer is passed on, is joined with it: RateLimit-Policy and RateLimit are one list each,
+// in which a name is once; of two that have the same name the one that denies stays, or else the one that leaves less. X-RateLimit-* have room for one limit,
+// and are chosen by the same rule. What is in h and malformed is dropped, because it would make a client ignore the rest.
 func (f Formats) Write(h http.Header, each []admission.Standing, now time.Time) {
 	if len(each) == 0 {
 		return
@@ -64,59 +67,4 @@ func (f Formats) Write(h http.Header, each []admission.Standing, now time.Time) 
 	if f&(XRateLimit|XRateLimitUnix) != 0 {
 		f.writeX(h, each, now)
 	}
-}
-
-func writeLists(h http.Header, each []admission.Standing) {
-	var buf [256]byte
-	policies, limits := buf[:0:128], buf[128:128]
-	for i := range each {
-		s := &each[i]
-		limit := s.Limit.Canonical()
-		if i > 0 {
-			policies, limits = append(policies, ", "...), append(limits, ", "...)
-		}
-		w := windowOf(&limit)
-		policies = appendPolicy(policies, s.Name, &limit)
-		limits = w.append(appendHead(limits, s.Name), &s.Decision)
-	}
-	values := []string{string(policies), string(limits)}
-	h[ratePolicy], h[rateLimit] = values[:1:1], values[1:]
-}
-
-func (f Formats) writeX(h http.Header, each []admission.Standing, now time.Time) {
-	s := tightest(each)
-	reset := seconds0(s.Decision.ResetAfter)
-	if f&XRateLimitUnix != 0 {
-		at := now.Add(s.Decision.ResetAfter)
-		if reset = at.Unix(); at.Nanosecond() > 0 {
-			reset++
-		}
-	}
-	h[xLimit] = []string{strconv.FormatInt(s.Decision.Limit, 10)}
-	h[xRemaining] = []string{strconv.FormatInt(max(0, s.Decision.Remaining), 10)}
-	h[xReset] = []string{strconv.FormatInt(reset, 10)}
-}
-
-// tightest returns the limit that leaves the least, of those that deny if there are any.
-func tightest(each []admission.Standing) *admission.Standing {
-	least := &each[0]
-	for i := range each[1:] {
-		s := &each[i+1]
-		if s.Decision.Allowed != least.Decision.Allowed {
-			if least.Decision.Allowed {
-				least = s
-			}
-		} else if s.Decision.Remaining < least.Decision.Remaining {
-			least = s
-		}
-	}
-	return least
-}
-
-// seconds0 returns whole seconds, rounded up.
-func seconds0(d time.Duration) int64 {
-	if d <= 0 {
-		return 0
-	}
-	return seconds(d)
 }

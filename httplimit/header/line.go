@@ -50,19 +50,37 @@ func appendHead(dst []byte, name string) []byte { return append(appendString(dst
 
 // appendString appends a String of RFC 9651.
 func appendString(dst []byte, s string) []byte {
-	const hex = "0123456789ABCDEF"
 	dst = append(dst, '"')
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c < ' ' || c > '~':
-			dst = append(dst, '%', hex[c>>4], hex[c&15])
-		case c == '"' || c == '\\':
-			dst = append(dst, '\\', c)
-		default:
-			dst = append(dst, c)
+	for _, c := range []byte(wireName(s)) {
+		if c == '"' || c == '\\' {
+			dst = append(dst, '\\')
 		}
+		dst = append(dst, c)
 	}
 	return append(dst, '"')
+}
+
+// wireName returns the name with what a String can't have as in URLs.
+func wireName(s string) string {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return escape(s)
+		}
+	}
+	return s
+}
+
+func escape(s string) string {
+	const hex = "0123456789ABCDEF"
+	var b []byte
+	for _, c := range []byte(s) {
+		if c < ' ' || c > '~' {
+			b = append(b, '%', hex[c>>4], hex[c&15])
+			continue
+		}
+		b = append(b, c)
+	}
+	return string(b)
 }
 
 // most is the largest Integer of RFC 9651.
@@ -103,6 +121,10 @@ func windowOf(limit *weir.Limit) window {
 		w.family = refill
 	case weir.FixedWindow, weir.QuotaReset, weir.Calendar:
 		w.family = grid
+	case weir.SlidingBuckets: // the next unit comes back a cell later at most
+		w.period += w.period/uint64(max(limit.Cells, 1)) + 1
+	case weir.SlidingWindow: // when a part of the window before this one is over
+		w.period += w.period/w.count + 1
 	default:
 		if limit.Algorithm.Linear() {
 			w.family = linear

@@ -1,0 +1,122 @@
+package header
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/weirlimit/weir/admission"
+)
+
+// An entry is a limit in RateLimit-Policy and RateLimit, or in one of them.
+type entry struct {
+	name          string
+	policy, limit string // the members; "" if there is none
+	remaining     int64  // of limit
+	within        int64  // of limit; 0 if it does not say
+}
+
+func writeLists(h http.Header, each []admission.Standing) {
+	if len(h[ratePolicy]) > 0 || len(h[rateLimit]) > 0 {
+		joinLists(h, each)
+		return
+	}
+	var policyBuffer, limitBuffer [128]byte
+	policies, limits := policyBuffer[:0], limitBuffer[:0]
+	for i := range each {
+		s := &each[i]
+		limit := s.Limit.Canonical()
+		if i > 0 {
+			policies, limits = append(policies, ", "...), append(limits, ", "...)
+		}
+		w := windowOf(&limit)
+		policies = appendPolicy(policies, s.Name, &limit)
+		limits = w.append(appendHead(limits, s.Name), &s.Decision)
+	}
+	setLists(h, policies, limits)
+}
+
+// setLists sets both fields. A slice for both is one allocation less.
+func setLists(h http.Header, policies, limits []byte) {
+	values := []string{string(policies), string(limits)}
+	h[ratePolicy], h[rateLimit] = values[:1:1], values[1:2:2]
+}
+
+// joinLists writes what is in h already, and then each.
+func joinLists(h http.Header, each []admission.Standing) {
+	entries := entriesOf(h)
+	for i := range each {
+		entries = join(entries, &each[i])
+	}
+	var policies, limits []byte
+	for i := range entries {
+		policies = appendMember(policies, entries[i].policy)
+		limits = appendMember(limits, entries[i].limit)
+	}
+	setLists(h, policies, limits)
+}
+
+func appendMember(dst []byte, member string) []byte {
+	if len(dst) > 0 && member != "" {
+		dst = append(dst, ", "...)
+	}
+	return append(dst, member...)
+}
+
+// join puts a limit in its place among the entries, unless one of its name is there that leaves less.
+func join(entries []entry, s *admission.Standing) []entry {
+	limit := s.Limit.Canonical()
+	w := windowOf(&limit)
+	e := entry{
+		name: wireName(s.Name), policy: string(appendPolicy(nil, s.Name, &limit)), limit: string(w.append(appendHead(nil, s.Name), &s.Decision)),
+		remaining: min(max(s.Decision.Remaining, 0), most), within: w.seconds(&s.Decision),
+	}
+	i := slices.IndexFunc(entries, func(other entry) bool { return other.name == e.name })
+	switch {
+	case i < 0:
+		return append(entries, e)
+	case !s.Decision.Allowed || !entries[i].leavesLess(&e):
+		entries[i] = e
+	case entries[i].policy == "":
+		entries[i].policy = e.policy
+	}
+	return entries
+}
+
+// leavesLess reports whether e is there and leaves less than another of its name.
+func (e *entry) leavesLess(other *entry) bool {
+	if e.limit == "" || e.remaining != other.remaining {
+		return e.limit != "" && e.remaining < other.remaining
+	}
+	return e.within > other.within
+}
+
+// entriesOf reads what is in h, each name once.
+func entriesOf(h http.Header) (entries []entry) {
+	at := func(name string) *entry {
+		i := slices.IndexFunc(entries, func(e entry) bool { return e.name == name })
+		if i < 0 {
+			i = len(entries)
+			entries = append(entries, entry{name: name})
+		}
+		return &entries[i]
+	}
+	for _, m := range members(h[ratePolicy]) {
+		if policyOf(m) == nil {
+			continue
+		}
+		if e := at(m.name); e.policy == "" {
+			e.policy = m.text
+		}
+	}
+	for _, m := range members(h[rateLimit]) {
+		l := limitOf(m)
+		if l == nil {
+			continue
+		}
+		e, found := at(m.name), entry{remaining: l.remaining, within: l.within}
+		if !e.leavesLess(&found) {
+			e.limit, e.remaining, e.within = m.text, l.remaining, l.within
+		}
+	}
+	return entries
+}
