@@ -183,7 +183,7 @@ func (p *problems) limits(list []NamedLimit, field, prefix string, like []NamedL
 		f, name := p.one(field, i), named.Name
 		switch {
 		case name == "":
-			name = identity(like, i)
+			name = nameLike(like, i)
 		case p.broken(f + ".name"):
 		case !isName(name) || strings.Trim(name, "0123456789") == "":
 			p.addf(f+".name", "is %s; accepted: %s", short(name), limitNames)
@@ -205,8 +205,8 @@ func (p *problems) limits(list []NamedLimit, field, prefix string, like []NamedL
 	return limits
 }
 
-// identity returns what the limit in a place is called that has no name: as the default limit in that place.
-func identity(defaults []NamedLimit, i int) string {
+// nameLike returns what the limit in a place is called that has no name: as the default limit in that place.
+func nameLike(defaults []NamedLimit, i int) string {
 	if i < len(defaults) && defaults[i].Name != "" {
 		return defaults[i].Name
 	}

@@ -1,25 +1,23 @@
 package policy
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
-	"net/netip"
 	"net/textproto"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/weirlimit/weir/identity"
 )
 
 // Bounds on keys.
 const (
 	maxKeyParts     = 8
 	maxAlternatives = 8
-	maxComponent    = 128 // bytes of a part of a key; of what is longer, its hash is the part
 )
 
 const (
 	keyAll    = "all"
-	keyAccept = "client_ip, client_ip/64 (IPv6 by its first 64 bits), client_ip/24/64 (IPv4, IPv6), method, host, path, header:name, query:name, " +
+	keyAccept = "client_ip (IPv6 by its first 64 bits), client_ip/48 (IPv6 by so many), client_ip/24/64 (IPv4, IPv6), method, host, path, header:name, query:name, " +
 		"cookie:name, attribute:name, or several with | between them, of which the first that is present counts"
 )
 
@@ -93,7 +91,7 @@ func parseKeySource(text string) (s keySource, ok bool) {
 		return s, true
 	}
 	if bits, ok := strings.CutPrefix(text, "client_ip"); ok {
-		s.v4, s.v6 = 32, 128
+		s.v4, s.v6 = 32, 64 // whoever has an address of IPv6 can usually choose its last 64 bits
 		if bits == "" {
 			return s, true
 		}
@@ -143,20 +141,12 @@ func (s *keySource) value(r *Request) string {
 	return v
 }
 
-// network returns the client's address, or the network that it is in.
+// network returns the network that the client's address is in, or the address.
 func (s *keySource) network(r *Request) string {
-	ip := address(r)
-	if !ip.IsValid() {
+	if !r.ClientIP.IsValid() {
 		return ""
 	}
-	bits := s.v6
-	if ip.Is4() {
-		bits = s.v4
-	}
-	if bits == ip.BitLen() {
-		return ip.String()
-	}
-	return netip.PrefixFrom(ip, bits).Masked().String()
+	return identity.NetworkOf(r.ClientIP, s.v4, s.v6)
 }
 
 // value returns the first alternative that the request has, and its value, which is "" if there is none.
@@ -173,7 +163,7 @@ func (p keyPart) value(r *Request) (of *keySource, value string) {
 // does not have. Commas and what can't be printed are written as %XX, and a part of more than 128 bytes is # and its SHA-256: no two tuples have one key.
 func (m keyMaker) key(r *Request) string {
 	if len(m) == 1 && len(m[0]) == 1 {
-		return component(m[0][0].value(r))
+		return identity.Encode(m[0][0].value(r))
 	}
 	var b strings.Builder
 	for i, part := range m {
@@ -184,45 +174,7 @@ func (m keyMaker) key(r *Request) string {
 		if len(part) > 1 && of != nil {
 			b.WriteString(of.text + "=")
 		}
-		b.WriteString(component(value))
+		b.WriteString(identity.Encode(value))
 	}
 	return b.String()
-}
-
-// component writes a part of a key.
-func component(value string) string {
-	switch value {
-	case "":
-		return "-"
-	case "-":
-		return "%2D"
-	}
-	if len(value) <= maxComponent && plain(value) {
-		return value
-	}
-	var b strings.Builder
-	for rest := value; rest != "" && b.Len() <= maxComponent; {
-		c, size := utf8.DecodeRuneInString(rest)
-		if c == utf8.RuneError && size == 1 || c < ' ' || c == 0x7f || c == '%' || c == ',' || c == '#' {
-			const digits = "0123456789ABCDEF"
-			b.Write([]byte{'%', digits[rest[0]>>4], digits[rest[0]&15]})
-		} else {
-			b.WriteString(rest[:size])
-		}
-		rest = rest[size:]
-	}
-	if b.Len() > maxComponent {
-		sum := sha256.Sum256([]byte(value))
-		return "#" + base64.RawURLEncoding.EncodeToString(sum[:])
-	}
-	return b.String()
-}
-
-func plain(value string) bool {
-	for _, c := range []byte(value) {
-		if c < ' ' || c >= 0x7f || c == '%' || c == ',' || c == '#' {
-			return false
-		}
-	}
-	return true
 }
