@@ -61,12 +61,12 @@ func (l *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !a.Outcome.Pass():
 		l.refuse(w, r, &a)
+	case !a.Held():
+		l.next.ServeHTTP(w, r)
 	case l.charges:
 		l.charged(w, r, a)
-	case a.Decision.Delay > 0:
-		l.held(w, r, a)
 	default:
-		l.next.ServeHTTP(w, r)
+		l.held(w, r, a)
 	}
 }
 

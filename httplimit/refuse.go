@@ -85,10 +85,8 @@ type made struct {
 func (m *refusals) document(a *admission.Admission) []byte {
 	var few [4]string
 	violated := few[:0]
-	for s := range a.Each() {
-		if !s.Decision.Allowed {
-			violated = append(violated, s.Name)
-		}
+	for name := range a.Violated() {
+		violated = append(violated, name)
 	}
 	last := m.last.Load()
 	if last != nil && last.outcome == a.Outcome && slices.Equal(last.violated, violated) {
