@@ -55,7 +55,9 @@ func (s *service) StreamingOutputCall(_ *pb.StreamingOutputCallRequest, out pb.T
 	return nil
 }
 
-func (s *service) StreamingInputCall(in pb.TestService_StreamingInputCallServer) error { return s.input(in) }
+func (s *service) StreamingInputCall(in pb.TestService_StreamingInputCallServer) error {
+	return s.input(in)
+}
 
 func (s *service) FullDuplexCall(both pb.TestService_FullDuplexCallServer) error {
 	if s.duplex != nil {
@@ -190,7 +192,9 @@ func TestACallIsDenied(t *testing.T) {
 }
 
 func TestACallCostsMoreThanTheCapacity(t *testing.T) {
-	cost := func(_ context.Context, _ string, m any) int64 { return int64(len(m.(*pb.SimpleRequest).GetPayload().GetBody())) }
+	cost := func(_ context.Context, _ string, m any) int64 {
+		return int64(len(m.(*pb.SimpleRequest).GetPayload().GetBody()))
+	}
 	client := serve(t, &service{}, server(t, limiter(t, "10/1h"), grpclimit.Options{Name: "bytes", Cost: cost}))
 	call := func(n int) error {
 		_, err := client.UnaryCall(t.Context(), &pb.SimpleRequest{Payload: &pb.Payload{Body: make([]byte, n)}})
