@@ -1,0 +1,79 @@
+package proxied
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/pires/go-proxyproto"
+)
+
+const (
+	// maxLine is the length of the longest header of version 1, in bytes. That of version 2 is bounded by proxyproto.MaxV2HeaderSize.
+	maxLine = 107
+	// bufferSize is that of what is read together with a header, in bytes.
+	bufferSize = 512
+)
+
+var (
+	errNothing = errors.New("closed before anything came")
+	errTooMany = errors.New("too many headers are awaited")
+)
+
+// read returns the connection after its header, which must have come by the deadline. It leaves the connection without one.
+func read(c net.Conn, deadline time.Time) (net.Conn, error) {
+	if err := c.SetReadDeadline(deadline); err != nil {
+		return nil, err
+	}
+	r := bufio.NewReaderSize(c, bufferSize)
+	if err := fill(r); err != nil {
+		return nil, err
+	}
+	header, err := proxyproto.Read(r)
+	if err != nil {
+		return nil, err
+	}
+	_ = c.SetReadDeadline(time.Time{}) // of a connection that is over, reading tells that
+	return &conn{Conn: c, rest: rest(r), client: client(header, c.RemoteAddr())}, nil
+}
+
+// fill waits until a header of version 1 has come whole, because proxyproto refuses those that come in pieces, as a network may deliver them. Of another it waits for the first byte.
+func fill(r *bufio.Reader) error {
+	for n := 1; n <= maxLine; n = r.Buffered() + 1 {
+		got, err := r.Peek(n)
+		if err != nil && len(got) == 0 && err == io.EOF {
+			return errNothing
+		}
+		if err != nil {
+			return err
+		}
+		if got, _ = r.Peek(r.Buffered()); got[0] != 'P' || bytes.IndexByte(got, '\n') >= 0 {
+			return nil
+		}
+	}
+	return nil // longer than any: proxyproto says so
+}
+
+// rest returns what was read beyond the header.
+func rest(r *bufio.Reader) []byte {
+	if r.Buffered() == 0 {
+		return nil
+	}
+	b, _ := r.Peek(r.Buffered()) // what is there can be peeked at
+	return bytes.Clone(b)
+}
+
+// client returns the address that a header tells. A connection of the proxy's own, and one of which it says nothing or no address of IP, is the proxy's.
+func client(h *proxyproto.Header, proxy net.Addr) net.Addr {
+	ip, _, _ := h.IPs()
+	port, _, _ := h.Ports()
+	addr, ok := netip.AddrFromSlice(ip)
+	if h.Command.IsLocal() || !ok {
+		return proxy
+	}
+	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(addr.Unmap(), uint16(port)))
+}
