@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/weirlimit/weir/bench/peer"
+)
+
+// middleware is what every contender is.
+type middleware = func(http.Handler) http.Handler
+
+// A contender is middleware that is compared, limiting clients by the address that the connection has.
+type contender struct {
+	// Name is what the tables call it.
+	Name string
+	// Module is the module path whose version the report states, empty for code of this one or of weir.
+	Module string
+	Kind   peer.Kind
+	// Open ones deny nothing here, so they have no denied path.
+	Open bool
+	// New builds middleware that knows no client yet.
+	New func(peer.Budget) (middleware, error)
+}
+
+const (
+	// weirName is the row that all others are compared with: the zero Options.
+	weirName = "weir"
+	// bareName is the handler without middleware, which is what the others add to.
+	bareName = "bare handler"
+)
+
+// contenders returns all of them, in the order of the tables.
+func contenders() []contender {
+	return []contender{
+		{weirName, "", peer.Ours, false, newWeir},
+		{"weir, no header fields", "", peer.Ours, false, newWeirSilent},
+		{"weir, X-RateLimit-*", "", peer.Ours, false, newWeirX},
+		{"weir, by API key", "", peer.Ours, false, newWeirByKey},
+		{"weir, policies", "", peer.Ours, false, newWeirPolicies},
+		{"weir, charging failures", "", peer.Ours, true, newWeirFailures},
+		{"tollbooth", "github.com/didip/tollbooth/v8", peer.Rival, false, newTollbooth},
+		{"httprate", "github.com/go-chi/httprate", peer.Blurred, false, newHTTPRate},
+		{"ulule/limiter", "github.com/ulule/limiter/v3", peer.Rival, false, newUlule},
+		{"throttled", "github.com/throttled/throttled/v2", peer.Rival, false, newThrottled},
+		{"sethvargo/go-limiter", "github.com/sethvargo/go-limiter", peer.Rival, false, newSethvargo},
+		{"x/time/rate by hand", "golang.org/x/time", peer.Floor, false, newByHand},
+		{bareName, "", peer.Floor, true, newBare},
+	}
+}
+
+// find returns the contender of the name, or an error that lists the names.
+func find(name string) (contender, error) {
+	var names []string
+	for _, c := range contenders() {
+		if c.Name == name {
+			return c, nil
+		}
+		names = append(names, c.Name)
+	}
+	return contender{}, fmt.Errorf("contender is %q; accepted: %s", name, strings.Join(names, "; "))
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weirlimit/weir/bench/report"
+)
+
+// told lists the header fields that each contender writes, and how long the body of a denial is.
+func (p plan) told() (*report.Table, error) {
+	t := &report.Table{Head: []string{"", "on every answer", "on a denial besides", "bytes of its body"}}
+	for _, c := range p.contenders {
+		wrap, err := c.New(spent)
+		if err != nil {
+			return nil, err
+		}
+		one, cancel := newCaller(wrap(http.HandlerFunc(noContent)))
+		addr := each(1).addr(0)
+		one.call(addr)
+		passed := slices.Sorted(maps.Keys(one.response.header))
+		denied, body := "–", "–"
+		if one.call(addr) == http.StatusTooManyRequests {
+			more := slices.Sorted(maps.Keys(one.response.header))
+			more = slices.DeleteFunc(more, func(name string) bool { return slices.Contains(passed, name) })
+			denied, body = list(more), strconv.Itoa(one.response.bytes)
+		}
+		cancel()
+		t.Add(c.Name, list(passed), denied, body)
+	}
+	return t, nil
+}
+
+func list(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
