@@ -14,7 +14,14 @@ import (
 
 func asSourceError(err error, e **identity.SourceError) bool { return errors.As(err, e) }
 
-func behind(t testing.TB, field string, proxies ...string) *identity.ClientIP {
+// A tester is a *testing.T or a *rapid.T.
+type tester interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+func behind(t tester, field string, proxies ...string) *identity.ClientIP {
 	t.Helper()
 	c, err := identity.Behind(field, proxies...)
 	if err != nil {

@@ -55,5 +55,6 @@ func NetworkOf(addr netip.Addr, v4, v6 int) string {
 	if bits < 0 || bits >= addr.BitLen() {
 		return addr.String()
 	}
-	return netip.PrefixFrom(addr, bits).Masked().String()
+	var buffer [len("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128")]byte
+	return string(netip.PrefixFrom(addr, bits).Masked().AppendTo(buffer[:0]))
 }

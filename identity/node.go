@@ -25,16 +25,12 @@ func parseNode(text string) (netip.Addr, string) {
 	return addr.Unmap().WithZone(""), host
 }
 
-// isPort reports whether a text is : and a number of up to five digits, or a name such as those that RFC 7239 has in place of one.
+// isPort reports whether a text is : and a number of up to five digits, or : and a name that begins with _, which RFC 7239 has in place of a number.
 func isPort(text string) bool {
 	name, hidden := strings.CutPrefix(text, ":_")
 	if hidden {
-		return isName(name)
+		return strings.IndexFunc(name, func(c rune) bool { return c > 0x7f || !isAlphanumeric(byte(c)) && !strings.ContainsRune("._-", c) }) < 0 && name != ""
 	}
-	for _, c := range []byte(text[1:]) {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return text[0] == ':' && len(text) > 1 && len(text) <= 6
+	digits, ok := strings.CutPrefix(text, ":")
+	return ok && 1 <= len(digits) && len(digits) <= 5 && strings.Trim(digits, "0123456789") == ""
 }

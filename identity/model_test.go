@@ -1,0 +1,184 @@
+package identity_test
+
+import (
+	"net/http"
+	"net/netip"
+	"regexp"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/weirlimit/weir/identity"
+)
+
+// The model of what proxies say: slow, and written down as the grammar has it.
+var (
+	modelV4      = regexp.MustCompile(`^([0-9.]+)(:([0-9]{1,5}|_[A-Za-z0-9._-]+))?$`)
+	modelV6      = regexp.MustCompile(`^\[([^\]]*:[^\]]*)\](:([0-9]{1,5}|_[A-Za-z0-9._-]+))?$`)
+	modelBareV6  = regexp.MustCompile(`(?s)^([^\[:]*:[^:]*:.*)$`)
+	modelPair    = "[!#$%&'*+.^_`|~0-9A-Za-z-]+=" + "(?:[!#$%&'*+.^_`|~0-9A-Za-z:\\[\\]-]+|\"(?:[^\"\\\\]|\\\\.)*\")"
+	modelElement = regexp.MustCompile(`(?s)^[ \t]*(?:` + modelPair + `[ \t]*)?(?:;[ \t]*(?:` + modelPair + `[ \t]*)?)*$`)
+	modelPairs   = regexp.MustCompile(`(?s)` + modelPair)
+)
+
+func modelNode(text string) netip.Addr {
+	for _, pattern := range []*regexp.Regexp{modelV4, modelV6, modelBareV6} {
+		if m := pattern.FindStringSubmatch(text); m != nil {
+			if addr, err := netip.ParseAddr(m[1]); err == nil {
+				return addr.Unmap().WithZone("")
+			}
+		}
+	}
+	return netip.Addr{}
+}
+
+// modelElements cuts the lines of a field into elements, the last first. What can't be cut is an element as well, and the last.
+func modelElements(field string, lines []string) (elements []string) {
+	switch all := strings.Join(lines, ","); field {
+	case "X-Forwarded-For":
+		for _, e := range strings.Split(all, ",") {
+			elements = append([]string{e}, elements...)
+		}
+	case "Forwarded":
+		for found := true; found; {
+			found = false
+			for i := len(all); i >= 0 && !found; i-- {
+				if i != 0 && all[i-1] != ',' || !modelElement.MatchString(all[i:]) {
+					continue
+				}
+				elements = append(elements, all[i:])
+				if i == 0 {
+					return elements
+				}
+				all, found = all[:i-1], true
+			}
+		}
+		elements = append(elements, "x")
+	default:
+		elements = lines
+		if len(lines) != 1 {
+			elements = []string{"x"}
+		}
+	}
+	return elements
+}
+
+// modelTells returns the address that an element tells.
+func modelTells(field, element string) netip.Addr {
+	if len(element) > 512 {
+		return netip.Addr{}
+	}
+	if field != "Forwarded" {
+		return modelNode(strings.Trim(element, " \t"))
+	}
+	var nodes []string
+	for _, pair := range modelPairs.FindAllString(element, -1) {
+		if name, value, _ := strings.Cut(pair, "="); strings.EqualFold(name, "for") {
+			if value[0] == '"' {
+				value = regexp.MustCompile(`(?s)\\(.)`).ReplaceAllString(value[1:len(value)-1], "$1")
+			}
+			nodes = append(nodes, value)
+		}
+	}
+	if len(nodes) != 1 || !modelElement.MatchString(element) {
+		return netip.Addr{}
+	}
+	return modelNode(nodes[0])
+}
+
+func modelClient(field string, trusted func(netip.Addr) bool, remote string, lines []string) netip.Addr {
+	peer := modelNode(remote)
+	if !trusted(peer) {
+		return peer
+	}
+	client := peer
+	for i, element := range modelElements(field, lines) {
+		client = modelTells(field, element)
+		switch {
+		case !client.IsValid() || i >= 32:
+			return peer
+		case !trusted(client):
+			return client
+		}
+	}
+	return client
+}
+
+// modelTrusts is what proxies says, in other words.
+func modelTrusts(addr netip.Addr) bool {
+	text := addr.StringExpanded()
+	return addr.Is4() && (strings.HasPrefix(text, "10.") || text == "192.0.2.250" || regexp.MustCompile(`^172\.(1[6-9]|2[0-9]|3[01])\.`).MatchString(text)) ||
+		strings.HasPrefix(text, "2001:0db8:ffff:")
+}
+
+var fields = []string{"X-Forwarded-For", "Forwarded", "X-Real-Ip"}
+
+func checkClient(t tester, field, remote string, lines []string) netip.Addr {
+	t.Helper()
+	r := told(remote, field)
+	if len(lines) > 0 {
+		r.Header[field] = lines
+	}
+	got, want := behind(t, field, proxies...).Addr(r), modelClient(field, modelTrusts, remote, lines)
+	if got != want {
+		t.Fatalf("%s: %q from %s is %s, by the model %s", field, lines, remote, got, want)
+	}
+	if peer := modelNode(remote); !modelTrusts(peer) && got != peer {
+		t.Fatalf("%s: %q overrides %s, which is not trusted: %s", field, lines, remote, got)
+	}
+	key := identity.Key{behind(t, field, proxies...).Source()}.Of(r)
+	if key != identity.NetworkOf(want, 32, 64) || len(key) > 43 {
+		t.Fatalf("%s: the key of %q from %s is %q", field, lines, remote, key)
+	}
+	return got
+}
+
+// Pitfall H3: what proxies say is read as the model does, whatever is sent.
+func TestH3ClientsAreTheModels(t *testing.T) {
+	nodes := []string{
+		"10.0.0.2", "10.0.0.3:80", "172.16.0.1", "192.0.2.250", "2001:db8:ffff::1", "[2001:db8:ffff::2]:80", "::ffff:10.0.0.4", "192.0.2.1", "198.51.100.1:4711",
+		"2001:db8::1", "[2001:db8::2]", "[fe80::1%eth0]:1", "unknown", "_x", "", "x", "10.0.0.2:_x",
+	}
+	wrap := []string{`%`, `for=%`, `for="%"`, `For="%";proto=http`, `x="a, for=10.0.0.9";for=%`, `by=10.0.0.1 ; for="%"`, `x="`, `for=%;x="\", "`, `;;`, ` % `, `for="\%"`, `\`, `for=%;for=%`}
+	changed, kept := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		field := rapid.SampledFrom(fields).Draw(t, "field")
+		var lines []string
+		for range rapid.IntRange(0, 3).Draw(t, "lines") {
+			var elements []string
+			for range rapid.IntRange(0, 5).Draw(t, "elements") {
+				with := "%"
+				if field == "Forwarded" || rapid.IntRange(0, 9).Draw(t, "odd") == 0 {
+					with = rapid.SampledFrom(wrap).Draw(t, "wrap")
+				}
+				elements = append(elements, strings.ReplaceAll(with, "%", rapid.SampledFrom(nodes).Draw(t, "node")))
+			}
+			lines = append(lines, strings.Join(elements, rapid.SampledFrom([]string{",", ", ", " ,\t"}).Draw(t, "comma")))
+		}
+		remote := rapid.SampledFrom([]string{peer, peer, peer, "198.51.100.9:1", "@", "[2001:db8:ffff::1]:1"}).Draw(t, "remote")
+		if r := (&http.Request{RemoteAddr: remote}); checkClient(t, field, remote, lines) == identity.Peer.Addr(r) {
+			kept++
+		} else {
+			changed++
+		}
+	})
+	if changed < 10 || kept < 10 {
+		t.Errorf("%d clients are others than the peer, %d are the peer: want some of both", changed, kept)
+	}
+}
+
+func FuzzClientIP(f *testing.F) {
+	for i := range fields {
+		for _, lines := range []string{"192.0.2.1, 10.0.0.2", "192.0.2.1\n10.0.0.2", "[2001:db8::1]:80", `for=192.0.2.1;x="\",", for="[2001:db8:ffff::1]:_x"`, `for="`, ",", "", `for="\"`} {
+			f.Add(i, peer, lines)
+			f.Add(i, "198.51.100.9:1", lines)
+		}
+	}
+	f.Fuzz(func(t *testing.T, field int, remote, lines string) {
+		if len(lines) > 1024 {
+			return // the model is slow
+		}
+		checkClient(t, fields[uint(field)%uint(len(fields))], remote, strings.Split(lines, "\n"))
+	})
+}
