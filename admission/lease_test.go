@@ -22,10 +22,14 @@ const twoAtOnce = "policies: [{name: busy, key: [client_ip], limits: [concurrent
 
 func leasing(t *testing.T, f func(t *testing.T, g *admission.Gate)) {
 	t.Run("limiter", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) { f(t, gate(t, limiter(t, "concurrent 2 lease=30s"), admission.Options{Log: silent})) })
+		synctest.Test(t, func(t *testing.T) {
+			f(t, gate(t, limiter(t, "concurrent 2 lease=30s"), admission.Options{Log: silent}))
+		})
 	})
 	t.Run("policies", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) { f(t, gate(t, policies(t, twoAtOnce, policy.Options{}), admission.Options{Log: silent})) })
+		synctest.Test(t, func(t *testing.T) {
+			f(t, gate(t, policies(t, twoAtOnce, policy.Options{}), admission.Options{Log: silent}))
+		})
 	})
 }
 
