@@ -17,6 +17,7 @@ type call struct {
 	method  string
 	message any // what is to be decided on: a unary call's request, a stream's message, or nil
 	answer  Answer
+	peer    peer.Peer
 }
 
 type callKey struct{}
@@ -26,6 +27,9 @@ func (c *call) Value(key any) any {
 	if _, ok := key.(callKey); ok {
 		return c
 	}
+	if key == http.LocalAddrContextKey && c.peer.LocalAddr != nil {
+		return c.peer.LocalAddr // as net/http has it: package identity looks there for Unix sockets
+	}
 	return c.Context.Value(key)
 }
 
@@ -34,16 +38,16 @@ func callOf(r *http.Request) *call { return r.Context().Value(callKey{}).(*call)
 // request makes the request of HTTP that the call is on the wire. If it is not to be identified by what it says, only its peer's address is in it.
 func (c *call) request(identify bool) *http.Request {
 	r := &http.Request{Method: http.MethodPost, URL: &url.URL{Path: c.method}, Proto: "HTTP/2.0", ProtoMajor: 2, Body: http.NoBody}
-	p, _ := peer.FromContext(c.Context)
-	if p != nil && p.Addr != nil {
-		r.RemoteAddr = p.Addr.String()
+	if p, ok := peer.FromContext(c.Context); ok {
+		c.peer = *p
+	}
+	if c.peer.Addr != nil {
+		r.RemoteAddr = c.peer.Addr.String()
 	}
 	if identify {
 		r.Host, r.Header = fields(c.Context)
-		if p != nil {
-			if info, ok := p.AuthInfo.(credentials.TLSInfo); ok {
-				r.TLS = &info.State
-			}
+		if info, ok := c.peer.AuthInfo.(credentials.TLSInfo); ok {
+			r.TLS = &info.State
 		}
 	}
 	return r.WithContext(c)
