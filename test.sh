@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every test, after installing what the tests run against: a C compiler for the race detector, Redis' server and
-# clients, memcached, PostgreSQL, curl, python3-redis, and Node with its redis client. It needs Go, and, where one of these is
-# missing, Debian's apt-get and root. The tests start what they need themselves, on free ports: whatever a package
+# clients, memcached, PostgreSQL, nginx, HAProxy, curl, python3-redis, and Node with its redis client. It needs Go, and, where one of
+# these is missing, Debian's apt-get and root. The tests start what they need themselves, on free ports: whatever a package
 # of Debian's starts on the usual ones is not used.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -15,6 +15,8 @@ need redis-server redis-server
 need redis-cli redis-tools
 need memcached memcached
 compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || need postgres postgresql # Debian's is not on the PATH
+need nginx nginx libnginx-mod-stream
+need haproxy haproxy
 need curl curl
 need node nodejs
 need npm npm

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"net"
+	"net/netip"
 	"strconv"
 	"strings"
 	"syscall"
@@ -27,6 +28,34 @@ func address(field, text string) (string, error) {
 		return "", &ConfigError{field, strconv.Quote(text), "the port is no number from 0 to 65535", AddressAccepted}
 	}
 	return net.JoinHostPort(host, port), nil
+}
+
+// NetworksAccepted says what the networks of proxies may be.
+const NetworksAccepted = "addresses and CIDRs, such as 10.0.0.7 or fd00::/8, but not all addresses"
+
+// networks reads addresses and CIDRs. One of IPv4 that is written in IPv6 is one of IPv4. The error is a *ConfigError.
+func networks(field string, texts []string) ([]netip.Prefix, error) {
+	var all []netip.Prefix
+	for _, text := range texts {
+		p, ok := network(text)
+		if !ok {
+			return nil, &ConfigError{field, strconv.Quote(text), "no network of proxies", NetworksAccepted}
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+func network(text string) (netip.Prefix, bool) {
+	if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
+		addr = addr.Unmap()
+		return netip.PrefixFrom(addr, addr.BitLen()), true
+	}
+	p, err := netip.ParsePrefix(text)
+	if addr := p.Addr(); addr.Is4In6() {
+		p = netip.PrefixFrom(addr.Unmap(), p.Bits()-96) // invalid if it has addresses of both
+	}
+	return p.Masked(), err == nil && p.Bits() > 0
 }
 
 // anyPort reports whether a free port is to be chosen, so that equal addresses do not meet.

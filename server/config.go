@@ -33,6 +33,9 @@ type Config struct {
 	// RESP and HTTP are the addresses at which the protocols are served: "host:port", a bare "port" of
 	// 127.0.0.1, ":port" of all interfaces, or Off. Port 0 means a free one. Empty: DefaultRESP, DefaultHTTP.
 	RESP, HTTP string
+	// ProxyProtocolFrom are the addresses and CIDRs of proxies whose connections, to either protocol, begin with a header of the PROXY protocol that says whose
+	// they are. Those from elsewhere have none. Empty: nobody's have.
+	ProxyProtocolFrom []string
 	// TrustClientTime lets requests say their own time. It is also told to the store.
 	TrustClientTime bool
 	// Store is where the state is kept: the URL of an engine, such as redis://127.0.0.1:6379 (see engines.Accepted), or
@@ -81,6 +84,9 @@ func (c Config) checked() (Config, error) {
 		return c, err
 	}
 	if c.HTTP, err = address("http", orDefault(c.HTTP, DefaultHTTP)); err != nil {
+		return c, err
+	}
+	if _, err = networks("proxy-protocol-from", c.ProxyProtocolFrom); err != nil {
 		return c, err
 	}
 	c.Grace = orDefault(c.Grace, DefaultGrace)

@@ -17,6 +17,7 @@ type sources struct {
 	policies *ruled
 	resp     func() resp.Stats
 	http     func() httpapi.Stats
+	proxied  func() map[string]int64 // connections refused for their header, by protocol
 }
 
 // register adds weir's metrics, and those of the Go runtime and the process, to r.
@@ -48,6 +49,7 @@ var (
 	open      = desc("weir_connections", "Connections open now.", "protocol")
 	accepted  = desc("weir_connections_accepted_total", "Connections served.", "protocol")
 	refused   = desc("weir_connections_refused_total", "Connections closed at once because there were too many.", "protocol")
+	headless  = desc("weir_proxy_headers_refused_total", "Connections from proxies closed because they brought no header of the PROXY protocol that will do.", "protocol")
 	keys      = desc("weir_keys", "Keys held now; some of them may be fresh again.")
 	reclaimed = desc("weir_keys_reclaimed_total", "Keys forgotten because they were fresh again.")
 	overflows = desc("weir_overflowed_total", "Operations on new keys while the store was full of live ones.")
@@ -65,7 +67,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements prometheus.Collector.
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		decisions, errs, undecided, open, accepted, refused, keys, reclaimed, overflows,
+		decisions, errs, undecided, open, accepted, refused, headless, keys, reclaimed, overflows,
 		healed, conflicts, reloads, swept, failures,
 	} {
 		ch <- d
@@ -95,6 +97,11 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	if c.http != nil {
 		s := c.http()
 		collect(ch, "http", protocolStats{s.Allowed, s.Denied, s.Errors, s.Undecided, s.Connections, s.Accepted, s.Refused})
+	}
+	if c.proxied != nil {
+		for protocol, n := range c.proxied() {
+			count(ch, headless, n, protocol)
+		}
 	}
 }
 

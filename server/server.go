@@ -17,6 +17,7 @@ import (
 	"github.com/weirlimit/weir/server/checks"
 	"github.com/weirlimit/weir/server/httpapi"
 	"github.com/weirlimit/weir/server/limiters"
+	"github.com/weirlimit/weir/server/proxied"
 	"github.com/weirlimit/weir/server/resp"
 )
 
@@ -35,7 +36,8 @@ type Server struct {
 type protocol struct {
 	name     string // of the Config's field and of the flag
 	address  string
-	listener net.Listener // nil until Open
+	listener net.Listener      // nil until Open
+	proxied  *proxied.Listener // that, if there are proxies that tell of clients; else nil
 	server   interface {
 		Serve(net.Listener) error
 		Shutdown(context.Context) error
@@ -92,6 +94,9 @@ func (s *Server) Reload() error {
 func (s *Server) build() {
 	cfg, set, registry := s.cfg, limiters.New(s.store.Store), prometheus.NewRegistry()
 	stats := sources{store: s.store, policies: s.policies}
+	if len(cfg.ProxyProtocolFrom) > 0 {
+		stats.proxied = s.headersRefused
+	}
 	var rules checks.Policies
 	if s.policies != nil {
 		rules = s.policies.set
@@ -119,6 +124,10 @@ func (s *Server) build() {
 }
 
 func (s *Server) listen() error {
+	proxies, err := networks("proxy-protocol-from", s.cfg.ProxyProtocolFrom)
+	if err != nil {
+		return err
+	}
 	for _, p := range s.protocols {
 		l, err := net.Listen("tcp", p.address) //nolint:noctx // there is nothing to wait for that a context could end
 		if err != nil {
@@ -126,8 +135,23 @@ func (s *Server) listen() error {
 		}
 		p.listener = l
 		s.warn(p)
+		if len(proxies) > 0 {
+			p.proxied = proxied.Listen(l, proxied.Options{From: proxies, Log: s.cfg.Log.With("protocol", p.name)})
+			p.listener = p.proxied
+		}
 	}
 	return nil
+}
+
+// headersRefused counts the connections that were refused for their header of the PROXY protocol, by protocol.
+func (s *Server) headersRefused() map[string]int64 {
+	counts := map[string]int64{}
+	for _, p := range s.protocols {
+		if p.proxied != nil {
+			counts[p.name] = p.proxied.Refused()
+		}
+	}
+	return counts
 }
 
 // Store says where the state is kept, after Open: InMemory, or the URL of the engine without what may be secret.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 type serveCommand struct {
 	RESP            string        `name:"resp" default:"${resp}" placeholder:"ADDRESS" help:"Where to serve the Redis protocol: host:port, a port of 127.0.0.1, or off. Default: ${default}."`
 	HTTP            string        `name:"http" default:"${http}" placeholder:"ADDRESS" help:"Where to serve HTTP: host:port, a port of 127.0.0.1, or off. Default: ${default}."`
+	ProxyProtocol   []string      `name:"proxy-protocol-from" sep:"none" placeholder:"CIDR,..." help:"Where proxies connect from: their connections must begin with a header of the PROXY protocol, version 1 or 2, and nobody else's may."`
 	Store           string        `default:"memory" env:"WEIR_STORE" placeholder:"URL" help:"Where to keep the state: ${store}. Default: ${default}. A password is better in the environment than in the list of processes."`
 	Config          *string       `placeholder:"FILE" help:"Policies that POST /v1/check and WEIR.CHECK decide by. The file is followed, and read again at SIGHUP."`
 	Clients         *string       `placeholder:"URL" help:"The database of clients, in place of that in the policies: ${clients}. Default: WEIR_CLIENTS, in the environment."`
@@ -80,7 +82,7 @@ func (c *serveCommand) checkOverflow(text string) error {
 func (c *serveCommand) config(log *slog.Logger) server.Config {
 	cfg := server.Config{
 		RESP: c.RESP, HTTP: c.HTTP, TrustClientTime: c.TrustClientTime, Store: c.Store,
-		Grace: c.Grace, Version: version(), Log: log,
+		Grace: c.Grace, ProxyProtocolFrom: c.proxies(), Version: version(), Log: log,
 	}
 	if c.Config != nil {
 		cfg.Policies, cfg.Clients = *c.Config, os.Getenv("WEIR_CLIENTS")
@@ -100,6 +102,16 @@ func (c *serveCommand) config(log *slog.Logger) server.Config {
 	return cfg
 }
 
+// proxies are the networks of the lists given.
+func (c *serveCommand) proxies() (all []string) {
+	for _, list := range c.ProxyProtocol {
+		for text := range strings.SplitSeq(list, ",") {
+			all = append(all, strings.TrimSpace(text))
+		}
+	}
+	return all
+}
+
 // Run serves until ctx ends or a signal asks it to stop. A second signal ends the program at once.
 func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
@@ -116,7 +128,7 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 	if c.Config != nil {
 		defer reloadAtHangup(s)()
 	}
-	greet(p.stdout, s)
+	greet(p.stdout, s, c.proxies())
 	if p.serving != nil {
 		p.serving(s)
 	}
@@ -141,7 +153,7 @@ func reloadAtHangup(s *server.Server) (stop func()) {
 }
 
 // greet says where the server listens, and what to paste to see it work.
-func greet(w io.Writer, s *server.Server) {
+func greet(w io.Writer, s *server.Server, proxies []string) {
 	if a := s.RESPAddr(); a != nil {
 		_, _ = fmt.Fprintf(w, "Redis protocol on %s. Try:\n  redis-cli%s WEIR.TAKE user:42 100/1m\n", a, cliOptions(a))
 	}
@@ -157,6 +169,9 @@ func greet(w io.Writer, s *server.Server) {
 		if a := s.HTTPAddr(); a != nil {
 			_, _ = fmt.Fprintf(w, "Try:\n  curl -d '{\"method\":\"POST\",\"path\":\"/login\",\"client_ip\":\"192.0.2.7\"}' 'http://%s/v1/check'\n", near(a))
 		}
+	}
+	if len(proxies) > 0 {
+		_, _ = fmt.Fprintf(w, "Connections from %s must begin with a header of the PROXY protocol.\n", strings.Join(proxies, ", "))
 	}
 	_, _ = fmt.Fprintf(w, "State in %s. Ctrl-C stops it.\n", s.Store())
 }

@@ -19,6 +19,9 @@ const (
 	bufferSize = 512
 )
 
+// line is what a header of version 1 begins with.
+var line = []byte("PROXY ")
+
 var (
 	errNothing = errors.New("closed before anything came")
 	errTooMany = errors.New("too many headers are awaited")
@@ -41,18 +44,25 @@ func read(c net.Conn, deadline time.Time) (net.Conn, error) {
 	return &conn{Conn: c, rest: rest(r), client: client(header, c.RemoteAddr())}, nil
 }
 
-// fill waits until a header of version 1 has come whole, because proxyproto refuses those that come in pieces, as a network may deliver them. Of another it waits for the first byte.
+// fill waits until there is no doubt what begins, so that who brings no header need not bring more to learn it. It waits for the whole of a header of version 1, because proxyproto
+// refuses those that come in pieces, as a network may deliver them.
 func fill(r *bufio.Reader) error {
 	for n := 1; n <= maxLine; n = r.Buffered() + 1 {
 		got, err := r.Peek(n)
-		if err != nil && len(got) == 0 && err == io.EOF {
+		switch {
+		case err == io.EOF && len(got) == 0:
 			return errNothing
-		}
-		if err != nil {
+		case err != nil:
 			return err
 		}
-		if got, _ = r.Peek(r.Buffered()); got[0] != 'P' || bytes.IndexByte(got, '\n') >= 0 {
+		got, _ = r.Peek(r.Buffered()) // what is there can be peeked at
+		switch {
+		case bytes.HasPrefix(got, proxyproto.SIGV2):
 			return nil
+		case bytes.HasPrefix(got, line) && bytes.IndexByte(got, '\n') >= 0:
+			return nil
+		case !bytes.HasPrefix(got, line) && !bytes.HasPrefix(line, got) && !bytes.HasPrefix(proxyproto.SIGV2, got):
+			return proxyproto.ErrNoProxyProtocol
 		}
 	}
 	return nil // longer than any: proxyproto says so
@@ -63,7 +73,7 @@ func rest(r *bufio.Reader) []byte {
 	if r.Buffered() == 0 {
 		return nil
 	}
-	b, _ := r.Peek(r.Buffered()) // what is there can be peeked at
+	b, _ := r.Peek(r.Buffered())
 	return bytes.Clone(b)
 }
 

@@ -76,6 +76,26 @@ func TestSlowHeadersDelayNobodyElse(t *testing.T) {
 	})
 }
 
+// Who brings no header learns it at once, though a few bytes more could have been one.
+func TestWhatIsNoHeaderIsNotWaitedFor(t *testing.T) {
+	for _, sent := range []string{"PING\r\n", "PROXIES", "\r\n\r\n\r", "G", "\x16"} {
+		synctest.Test(t, func(t *testing.T) {
+			inner, start := newPipes(), time.Now()
+			l := proxied.Listen(inner, ten)
+			defer l.Close()
+			go func() { _, _ = l.Accept() }()
+			client, server := inner.dial(proxy)
+			if _, err := io.WriteString(client, sent); err != nil {
+				t.Error(err)
+			}
+			<-server.closed
+			if waited := time.Since(start); waited != 0 {
+				t.Errorf("%q is closed after %v, want at once", sent, waited)
+			}
+		})
+	}
+}
+
 // The deadline of the header is not that of the connection.
 func TestConnectionsAreGivenWithoutADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
