@@ -3,7 +3,6 @@ package httplimit
 import (
 	"cmp"
 	"net/http"
-	"sync/atomic"
 
 	"github.com/weirlimit/weir/admission"
 	"github.com/weirlimit/weir/httplimit/header"
@@ -16,7 +15,7 @@ type middleware struct {
 	headers header.Formats
 	respond func(http.ResponseWriter, *http.Request, Refusal)
 
-	last     atomic.Pointer[told]
+	told     tellings
 	refusals refusals
 }
 

@@ -23,7 +23,7 @@ func (l *limited) refuse(w http.ResponseWriter, r *http.Request, a *admission.Ad
 	h := w.Header()
 	h["Cache-Control"] = noStore
 	if wait := retryAfter(a); wait > 0 {
-		h["Retry-After"] = []string{header.RetryAfter(wait)}
+		h["Retry-After"] = l.refusals.retryAfter(wait)
 	} else {
 		delete(h, "Retry-After")
 	}
@@ -73,8 +73,27 @@ var statuses = func() (s [admission.Gone + 1]int) {
 	return s
 }()
 
-// refusals keeps the last document that was made, because one that comes often comes often in a row: of a limiter, it is nearly always the same.
-type refusals struct{ last atomic.Pointer[made] }
+// refusals keeps the last document that was made, and the last Retry-After, because one that comes often comes often in a row: of a limiter the document is nearly always the same, and so is
+// when to come back while one client hammers.
+type refusals struct {
+	last  atomic.Pointer[made]
+	retry atomic.Pointer[retry]
+}
+
+type retry struct {
+	second time.Duration // the last whole one before the wait is over
+	values [1]string
+}
+
+func (m *refusals) retryAfter(wait time.Duration) []string {
+	second := (wait - 1) / time.Second
+	last := m.retry.Load()
+	if last == nil || last.second != second {
+		last = &retry{second, [1]string{header.RetryAfter(wait)}}
+		m.retry.Store(last)
+	}
+	return last.values[:]
+}
 
 type made struct {
 	outcome  admission.Outcome
