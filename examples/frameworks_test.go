@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/go-chi/chi/v5"
@@ -21,6 +22,7 @@ import (
 //	GET  /hello/NAME   hello NAME, and the user of the context
 //	POST /login        204 with ?password=right, else 401, as the framework says it; route is around it
 //	POST /stream       503, which is sent before the body; route is around it
+//	POST /hijack       418, from a handler that takes the connection over; route is around it
 //	POST /panic        a handler that panics; route is around it
 type site struct {
 	around, route func(http.Handler) http.Handler
@@ -62,9 +64,21 @@ func login(w http.ResponseWriter, r *http.Request) {
 }
 
 func stream(w http.ResponseWriter, _ *http.Request) {
+	if http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute)) != nil {
+		return
+	}
 	w.WriteHeader(http.StatusServiceUnavailable)
 	http.NewResponseController(w).Flush()
 	fmt.Fprint(w, "late")
+}
+
+func hijack(w http.ResponseWriter, _ *http.Request) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "HTTP/1.1 418 I'm a teapot\r\nConnection: close\r\n\r\n")
 }
 
 func panics(http.ResponseWriter, *http.Request) { panic("handler") }
@@ -76,6 +90,7 @@ func netHTTP(s site) http.Handler {
 	})))
 	mux.Handle("POST /login", s.route(s.counted(http.HandlerFunc(login))))
 	mux.Handle("POST /stream", s.route(s.counted(http.HandlerFunc(stream))))
+	mux.Handle("POST /hijack", s.route(s.counted(http.HandlerFunc(hijack))))
 	mux.Handle("POST /panic", s.route(s.counted(http.HandlerFunc(panics))))
 	return s.around(mux)
 }
@@ -90,6 +105,7 @@ func chiRouter(s site) http.Handler {
 		r.Use(s.route, s.counted)
 		r.Post("/login", login)
 		r.Post("/stream", stream)
+		r.Post("/hijack", hijack)
 		r.Post("/panic", panics)
 	})
 	return r
@@ -110,10 +126,14 @@ func ginEngine(s site) http.Handler {
 		c.Status(http.StatusNoContent)
 	})
 	g.POST("/stream", func(c *gin.Context) {
+		if http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(time.Minute)) != nil {
+			return
+		}
 		c.Status(http.StatusServiceUnavailable)
 		c.Writer.Flush()
 		c.Writer.WriteString("late")
 	})
+	g.POST("/hijack", gin.WrapF(hijack))
 	g.POST("/panic", func(*gin.Context) { panic("handler") })
 	return e
 }
@@ -133,6 +153,7 @@ func echoV4(s site) http.Handler {
 		return c.NoContent(http.StatusNoContent)
 	}, route...)
 	e.POST("/stream", echo4.WrapHandler(http.HandlerFunc(stream)), route...)
+	e.POST("/hijack", echo4.WrapHandler(http.HandlerFunc(hijack)), route...)
 	e.POST("/panic", func(echo4.Context) error { panic("handler") }, route...)
 	return e
 }
@@ -152,6 +173,7 @@ func echoV5(s site) http.Handler {
 		return c.NoContent(http.StatusNoContent)
 	}, route...)
 	e.POST("/stream", echo5.WrapHandler(http.HandlerFunc(stream)), route...)
+	e.POST("/hijack", echo5.WrapHandler(http.HandlerFunc(hijack)), route...)
 	e.POST("/panic", func(*echo5.Context) error { panic("handler") }, route...)
 	return e
 }

@@ -158,6 +158,19 @@ func TestAStatusThatIsFlushedIsCharged(t *testing.T) {
 	})
 }
 
+func TestAConnectionCanBeTakenOver(t *testing.T) {
+	forEach(t, failures, failures, func(s server) { s.answer("POST /hijack", http.StatusTeapot) })
+}
+
+// hello ann, <nil> has 16 bytes.
+func TestBytesAreCharged(t *testing.T) {
+	forEach(t, limited("40/1h", httplimit.Options{Charge: admission.Size}), none, func(s server) {
+		for _, status := range []int{http.StatusOK, http.StatusOK, http.StatusOK, http.StatusTooManyRequests} {
+			s.answer("GET /hello/ann", status)
+		}
+	})
+}
+
 func TestAPanicIsCharged(t *testing.T) {
 	forEach(t, none, failures, func(s server) {
 		for range 2 {

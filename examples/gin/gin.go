@@ -56,7 +56,7 @@ func (w writer) WriteHeaderNow() {
 
 func (w writer) Flush() {
 	w.status()
-	http.NewResponseController(w.through).Flush()
+	_ = http.NewResponseController(w.through).Flush() // http.Flusher has no error to return
 }
 
 func (w writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
