@@ -125,8 +125,10 @@ func TestLeasesOnRedis(t *testing.T) {
 			}
 		}
 		a.Finish(status(200))
-		if d := g.look.Admit(request("/")).Decision; d.Remaining != 2 {
-			t.Errorf("%d remain when all is done, want 2", d.Remaining)
+		for began := time.Now(); g.look.Admit(request("/")).Decision.Remaining != 2; { // it may be the renewal, just now, that gives it back
+			if time.Since(began) > 20*time.Second {
+				t.Fatal("the lease is not given back")
+			}
 		}
 	}
 }
@@ -136,7 +138,7 @@ var redisServer = engine.Shared(func(t testing.TB) *engine.Server { return engin
 // A request that its client gave up is not the store's failure.
 func TestGoneIsNoFailureOfTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log strings.Builder
+		var log logged
 		for _, o := range []admission.OnStoreError{admission.Deny, admission.Allow, admission.Local} {
 			g := gate(t, limiter(t, "1/1s", weir.WithStore(waitingStore{})), admission.Options{OnStoreError: o, Log: logTo(&log)})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -156,7 +158,7 @@ func TestGoneIsNoFailureOfTheStore(t *testing.T) {
 // While a store is away every request fails: that is logged once a second, without what the requests said.
 func TestFailuresAreLoggedOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log strings.Builder
+		var log logged
 		for _, g := range []*admission.Gate{
 			gate(t, limiter(t, "1/1s", weir.WithStore(failingStore{})), admission.Options{Log: logTo(&log)}),
 			gate(t, policies(t, "policies: [{name: a, key: all, limits: [1/1s]}]", policy.Options{Store: failingStore{}}), admission.Options{Log: logTo(&log)}),

@@ -51,7 +51,10 @@ func gate[L admission.Limits](t testing.TB, limits L, o admission.Options) *admi
 	return g
 }
 
-// request is one from 192.0.2.1.
+// peer is who sends a request.
+const peer = "192.0.2.1"
+
+// request is one from the peer.
 func request(path string, fields ...string) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	for i := 0; i < len(fields); i += 2 {
@@ -69,9 +72,9 @@ func wantOutcome(t *testing.T, a admission.Admission, want admission.Outcome) {
 	}
 }
 
-func wantRemaining(t *testing.T, l *weir.Limiter, key string, want int64) {
+func wantRemaining(t *testing.T, l *weir.Limiter, want int64) {
 	t.Helper()
-	d, err := l.Peek(context.Background(), key)
+	d, err := l.Peek(context.Background(), peer)
 	if err != nil || d.Remaining != want {
 		t.Errorf("%d of %v remain, want %d; error %v", d.Remaining, l.Limit(), want, err)
 	}
@@ -142,7 +145,7 @@ func TestOutcomesThatNoLimitDecides(t *testing.T) {
 			t.Errorf("the error is %v", a.Err)
 		}
 	}
-	wantRemaining(t, l, "192.0.2.1", 1)
+	wantRemaining(t, l, 1)
 }
 
 func TestOverride(t *testing.T) {

@@ -54,7 +54,7 @@ func (a *Admission) Await(ctx context.Context) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		a.held.giveBack()
+		a.held.giveBack() //nolint:contextcheck // it is done although the context has ended
 		return ctx.Err()
 	}
 }

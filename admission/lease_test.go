@@ -192,7 +192,7 @@ func TestFinishWhileTheLeaseIsRenewed(t *testing.T) {
 // A renewal that fails is tried again, and logged; a lease that is lost is logged, and the request goes on.
 func TestRenewalsThatFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log strings.Builder
+		var log logged
 		s := &slowStore{Store: memory.New(memory.Options{}), fails: errors.New("no answer")}
 		l := limiter(t, "concurrent 1 lease=30s", weir.WithStore(s))
 		g := gate(t, l, admission.Options{Log: logTo(&log)})

@@ -58,7 +58,7 @@ func (g *Gate) reserve(l *weir.Limiter, r *http.Request, a *Admission, key strin
 	case !a.Decision.Allowed || cost == 0:
 	case limit.Algorithm == weir.Concurrent:
 		a.held = newHeld(g, r, a.Decision.Delay, &lease{reservation})
-		a.held.renewEvery(limit.Period)
+		a.held.renewEvery(limit.Period) //nolint:contextcheck // for as long as the request is served, whatever becomes of its context
 	case a.Decision.Delay > 0:
 		a.held = newHeld(g, r, a.Decision.Delay, &turn{reservation})
 	}

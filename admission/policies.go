@@ -30,10 +30,10 @@ func (g *Gate) check(r *http.Request, a *Admission) {
 	a.held = newHeld(g, r, d.Delay, &token{g.set, g.opts.Charge != nil, d.Token})
 	switch shortest := leaseOf(d.Each); {
 	case !d.Allowed: // a candidate's, which only watches
-		a.held.giveBack()
+		a.held.giveBack() //nolint:contextcheck // as Finish
 		a.held = nil
 	case shortest > 0:
-		a.held.renewEvery(shortest)
+		a.held.renewEvery(shortest) //nolint:contextcheck // as in reserve
 	}
 }
 

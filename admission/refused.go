@@ -44,7 +44,7 @@ func firstUnmet(demands ...demand) error {
 }
 
 // checkFor refuses what makes no sense with a limiter.
-func (o *Options) checkFor(l *weir.Limiter) error {
+func (o Options) checkFor(l *weir.Limiter) error {
 	if l == nil {
 		return &OptionError{"limits", "a nil *weir.Limiter", "what weir.New returned"}
 	}
@@ -65,7 +65,7 @@ func (o *Options) checkFor(l *weir.Limiter) error {
 }
 
 // checkForSet refuses what makes no sense with policies.
-func (o *Options) checkForSet(s *policy.Set) error {
+func (o Options) checkForSet(s *policy.Set) error {
 	if s == nil {
 		return &OptionError{"limits", "a nil *policy.Set", "what policy.New returned"}
 	}
@@ -90,7 +90,7 @@ func (o *Options) checkForSet(s *policy.Set) error {
 }
 
 // check refuses what makes no sense with anything.
-func (o *Options) check() error {
+func (o Options) check() error {
 	return firstUnmet(
 		demand{o.Hold == 0 || o.Charge != nil, "Hold", o.Hold.String(), "0 without Charge, for which it is"},
 		demand{o.Hold == 0 || minHold <= o.Hold && o.Hold <= maxHold, "Hold", o.Hold.String(), fmt.Sprintf("0, for %v, or %v to %v", DefaultHold, minHold, maxHold)},
