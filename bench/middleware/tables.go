@@ -94,12 +94,12 @@ func (p plan) heads(first string, more ...string) []string {
 // rows adds a row of each contender that has figures; the cells of a workload are those that f returns.
 func (p plan) rows(t *report.Table, results []result, f func(contender, workload) string, more func(contender) []string) {
 	for _, c := range p.contenders {
-		row, any := []string{c.Name}, false
+		row, found := []string{c.Name}, false
 		for _, w := range p.workloads {
 			row = append(row, f(c, w))
-			any = any || len(values(results, c.Name, w.Slug, nanoseconds)) > 0
+			found = found || len(values(results, c.Name, w.Slug, nanoseconds)) > 0
 		}
-		if any {
+		if found {
 			t.Add(append(row, more(c)...)...)
 		}
 	}
