@@ -3,4 +3,6 @@
 //
 // A [Source] is one such thing, as [Header], [Cookie] or [ClientIP.Network] make it. A [Key] is some of them together. Who counts by what a client can
 // make up, such as a header, should know that it can: [First] falls back to the client's address for those who send nothing that was verified.
+//
+// What can't be had is no panic and no surprise at a request: a Source or a Key has an Err, which whoever is given one looks at.
 package identity
