@@ -91,12 +91,30 @@ func wantX(t *testing.T, h http.Header, limit, left string) {
 func TestH5LimiterAroundPolicies(t *testing.T) {
 	set := newSet(t, `policies: [{name: a, key: all, limits: [10/1h]}, {name: b, key: all, limits: [20/1h]}]`, policy.Options{})
 	inner := limit(t, set, httplimit.Options{}, okHandler)
-	got := get(t, serve(t, limit(t, newLimiter(t, "5/1h"), httplimit.Options{Name: "a"}, inner)))
-	if r := remaining(t, got.header); !maps.Equal(r, map[string]string{"a": "4", "b": "19"}) {
-		t.Errorf("there remain %v", r)
+	url := serve(t, limit(t, newLimiter(t, "5/1h"), httplimit.Options{Name: "a"}, inner))
+	for i := range 5 {
+		got := get(t, url)
+		if r := remaining(t, got.header); !maps.Equal(r, map[string]string{"a": fmt.Sprint(4 - i), "b": fmt.Sprint(19 - i)}) {
+			t.Errorf("there remain %v", r)
+		}
+		if p := list(t, got.header, "RateLimit-Policy"); len(p) != 2 || param(p["a"], "q") != "5" || param(p["b"], "q") != "20" {
+			t.Errorf("RateLimit-Policy is %v", p)
+		}
 	}
-	if p := list(t, got.header, "RateLimit-Policy"); param(p["a"], "q") != "5" || param(p["b"], "q") != "20" {
-		t.Errorf("RateLimit-Policy is %v", p)
+}
+
+// Pitfall H5: what a handler adds itself is on its own answer alone, and a list with what was there.
+func TestH5HandlerAdds(t *testing.T) {
+	url := serve(t, limit(t, newLimiter(t, "5/1h"), httplimit.Options{Name: "a"}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Add("RateLimit", `"own";r=1`)
+		w.Header().Add("RateLimit-Policy", `"own";q=1`)
+	})))
+	for range 3 {
+		got := get(t, url)
+		lists := header.Read(got.header, noon())
+		if n := len(got.header["Ratelimit"]); n != 2 || len(lists.Limits) != 2 || lists.Limits[0].Name != "a" || lists.Limits[1].Name != "own" {
+			t.Errorf("%v is read as %+v", got.header, lists)
+		}
 	}
 }
 
