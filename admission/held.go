@@ -21,7 +21,8 @@ type held struct {
 	renewal  *time.Timer // nil: nothing is renewed
 	renewing bool        // just now
 	settled  bool
-	last     func() // what is left to do for who is renewing
+	left     ending
+	leaves   bool // to who is renewing what is left to do
 }
 
 // A holding is something that is settled once.
@@ -61,16 +62,11 @@ func (a *Admission) Await(ctx context.Context) error {
 
 // Finish settles what the request holds: its leases are given back, and what it cost is charged. It does its work also when the request's context has ended. Only
 // the first call counts. Who serves requests calls it in a defer, so that it comes also when the handler panics. What can't be settled is logged, and ends by itself: a lease
-// and an estimate are given back when their time is over.
+// and an estimate are given back when their time is over. It does not wait for a lease that is being renewed just now, which is given back after that.
 func (a *Admission) Finish(r Response) {
-	h := a.held
-	if h == nil {
-		return
+	if h := a.held; h != nil && h.first() {
+		h.end(ending{cost: h.gate.charge(h.request, r), served: true})
 	}
-	h.end(func() func() {
-		cost := h.gate.charge(h.request, r)
-		return func() { h.do(func(ctx context.Context) error { return h.holding.settle(ctx, cost) }) }
-	})
 }
 
 // charge is what the Options say that the request cost.
@@ -87,38 +83,50 @@ func (g *Gate) charge(r *http.Request, response Response) int64 {
 
 // giveBack settles what is held for work that was not done.
 func (h *held) giveBack() {
-	h.end(func() func() { return func() { h.do(h.holding.giveBack) } })
+	if h.first() {
+		h.end(ending{})
+	}
 }
 
-// end does what is last, once: now, or after the renewal that is under way.
-func (h *held) end(last func() func()) {
+// An ending is what became of a request.
+type ending struct {
+	cost   int64
+	served bool
+}
+
+// first reports whether nobody has settled what is held, and ends its renewals.
+func (h *held) first() bool {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.settled {
-		h.mu.Unlock()
-		return
+		return false
 	}
 	h.settled = true
 	if h.renewal != nil {
 		h.renewal.Stop()
 	}
-	h.mu.Unlock()
-	settle := last()
+	return true
+}
+
+// end settles what is held, or leaves that to the renewal that is under way.
+func (h *held) end(e ending) {
 	h.mu.Lock()
-	if h.renewing {
-		h.last = settle
-		settle = nil
-	}
+	h.left, h.leaves = e, h.renewing
 	h.mu.Unlock()
-	if settle != nil {
-		settle()
+	if !h.leaves {
+		h.settle(e)
 	}
 }
 
-// do settles, and logs if that fails.
-func (h *held) do(settle func(context.Context) error) {
-	ctx, cancel := settlingContext(h.request)
-	defer cancel()
-	if err := settle(ctx); err != nil {
+func (h *held) settle(e ending) {
+	ctx := context.WithoutCancel(h.request.Context())
+	var err error
+	if e.served {
+		err = h.holding.settle(ctx, e.cost)
+	} else {
+		err = h.holding.giveBack(ctx)
+	}
+	if err != nil {
 		h.gate.warn(unsettled, "what a request held was not settled", err)
 	}
 }
@@ -150,13 +158,13 @@ func (h *held) renew(lease, wait time.Duration) {
 
 	h.mu.Lock()
 	h.renewing = false
-	last := h.last
+	left, leaves := h.left, h.leaves
 	if more && !h.settled {
 		h.renewal.Reset(wait)
 	}
 	h.mu.Unlock()
-	if last != nil {
-		last()
+	if leaves {
+		h.settle(left)
 	}
 }
 

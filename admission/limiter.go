@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"time"
@@ -107,12 +106,4 @@ func (g *Gate) decideHere(r *http.Request, a *Admission, key string, cost int64)
 		return err
 	}
 	return g.takeOf(l, r, a, key, cost)
-}
-
-// settling is the longest that a settlement may take: nobody waits for it.
-const settling = 10 * time.Second
-
-// settlingContext is one of the request's that does not end with it.
-func settlingContext(r *http.Request) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(r.Context()), settling)
 }

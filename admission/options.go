@@ -32,7 +32,7 @@ type Options struct {
 	Skip func(*http.Request) bool
 	// Charge says what a request costs once it is answered; less than 0 is 0. Until then Cost, or 1, is held for it, so that no more requests are under way than the limit has room
 	// for; what is less is given back, and what is more is owed: it is taken before anything else as units come back. A limiter must have a name for it (weir.WithName),
-	// and must not be of a concurrent limit: with one that Override returns it is not called. Nil: the cost is known beforehand.
+	// and must not be of a concurrent limit; with one that Override returns it counts for nothing. Nil: the cost is known beforehand.
 	Charge func(*http.Request, Response) int64
 	// Hold is how long, at most, a cost is held for a request that is not answered: 1ms to 24h. 0: DefaultHold. It is not prolonged. For a request that takes longer the estimate is given
 	// back then, and what it cost is taken when it is answered, as far as there is room. So it should be longer than requests take. It is for Charge.
