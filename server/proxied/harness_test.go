@@ -39,7 +39,7 @@ func listen(t testing.TB, o proxied.Options) *proxied.Listener {
 			}
 			all.Go(func() {
 				defer c.Close()
-				_, _ = io.WriteString(c, c.RemoteAddr().String()+"\n")
+				_, _ = io.WriteString(c, c.RemoteAddr().(*net.TCPAddr).AddrPort().String()+"\n")
 				_, _ = io.Copy(c, c)
 				_ = c.(interface{ CloseWrite() error }).CloseWrite()
 			})

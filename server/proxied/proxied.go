@@ -96,13 +96,13 @@ func (l *Listener) Close() error {
 	return l.inner.Close()
 }
 
-// acceptAll accepts until the listener below is closed. It gives each connection, and each error, to whoever accepts next.
+// acceptAll accepts until the listener is closed. It gives each connection, and each error, to whoever accepts next.
 func (l *Listener) acceptAll() {
 	for {
 		c, err := l.inner.Accept()
 		switch {
 		case err != nil:
-			if !l.hand(accepted{err: err}) || errors.Is(err, net.ErrClosed) {
+			if !l.hand(accepted{err: err}) {
 				return
 			}
 		case !l.trusts(c.RemoteAddr()):
@@ -119,11 +119,12 @@ func (l *Listener) acceptAll() {
 func (l *Listener) receive(c net.Conn) {
 	defer l.forget(c)
 	conn, err := read(c, time.Now().Add(l.options.Timeout))
-	switch closed := !l.arrived(c); {
-	case err == nil && !closed:
+	open := l.arrived(c)
+	if err == nil {
 		l.give(conn)
 		return
-	case err != nil && !closed && !errors.Is(err, errNothing):
+	}
+	if open && !errors.Is(err, errNothing) {
 		l.refuse(c, err)
 	}
 	_ = c.Close()

@@ -188,11 +188,15 @@ func TestCloseEndsWhatIsAwaited(t *testing.T) {
 		client, ready := inner.dial(proxy) // with a header, and accepted by nobody
 		_, _ = io.WriteString(client, hello)
 		synctest.Wait()
+		start := time.Now()
 		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
 		<-awaited.closed
 		<-ready.closed
+		if waited := time.Since(start); waited != 0 {
+			t.Errorf("what is awaited is closed after %v, want at once", waited)
+		}
 		if b := make([]byte, 9); mustRead(t, mine, b) != "hello" {
 			t.Error("a connection that was accepted is closed")
 		}
@@ -206,6 +210,30 @@ func TestCloseEndsWhatIsAwaited(t *testing.T) {
 			t.Errorf("%d were refused, want none", n)
 		}
 	})
+}
+
+// Closing a server's listener leaves it what it has just accepted.
+func TestCloseLeavesWhatWasAccepted(t *testing.T) {
+	for range 500 {
+		inner := newPipes()
+		l := proxied.Listen(inner, ten)
+		server := make(chan *end, 1)
+		go func() {
+			client, end := inner.dial(proxy)
+			server <- end
+			_, _ = io.WriteString(client, hello)
+		}()
+		c, err := l.Accept()
+		l.Close()
+		select {
+		case <-(<-server).closed:
+			t.Fatal("a connection that was accepted is closed")
+		default:
+		}
+		if err == nil {
+			c.Close()
+		}
+	}
 }
 
 func mustRead(t *testing.T, c net.Conn, b []byte) string {
@@ -242,7 +270,9 @@ func TestErrorsOfTheListenerBelowArePassedOn(t *testing.T) {
 		t.Errorf("accepted %v after an error", got)
 	}
 	inner.Close()
-	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("got %v, want what the listener below says", err)
+	for range 2 {
+		if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("got %v, want what the listener below says", err)
+		}
 	}
 }
