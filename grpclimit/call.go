@@ -13,7 +13,8 @@ import (
 
 // A call is a context too, so that the functions of the Options, which a Gate calls with a request, find in it which call that is.
 type call struct {
-	context.Context
+	context.Context //nolint:containedctx // it is one itself
+
 	method  string
 	message any // what is to be decided on: a unary call's request, a stream's message, or nil
 	answer  Answer

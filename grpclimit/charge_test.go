@@ -83,7 +83,7 @@ func TestChargesByTheAnswer(t *testing.T) {
 	}
 	panics := func(context.Context) error { panic("!") }
 	client := pb.NewTestServiceClient(dial(t, listen(t, &service{empty: panics}, grpc.ChainUnaryInterceptor(recovers, s.Unary), grpc.StreamInterceptor(s.Stream))))
-	wantLeft := func(want int64) {
+	wantRoom := func(want int64) {
 		t.Helper()
 		eventually(t, "the answer is not charged", func() bool {
 			d, err := l.Peek(t.Context(), "127.0.0.1")
@@ -96,7 +96,7 @@ func TestChargesByTheAnswer(t *testing.T) {
 	if a := <-answers; a.Code != codes.OK || a.Err != nil {
 		t.Errorf("the answer is %v, want none that is an error", a)
 	}
-	wantLeft(95)
+	wantRoom(95)
 
 	both := duplex(t.Context(), t, client)
 	for range 3 {
@@ -107,13 +107,13 @@ func TestChargesByTheAnswer(t *testing.T) {
 	if a := <-answers; a.Received != 3 || a.Sent != 3 || a.Code != codes.OK {
 		t.Errorf("the answer is %v, want 3 messages in and out", a)
 	}
-	wantLeft(95 - 33)
+	wantRoom(95 - 33)
 
 	wantCode(t, empty(t.Context(), client), codes.Internal)
 	if a := <-answers; a.Code != codes.Internal || a.Err == nil || a.Response != nil {
 		t.Errorf("the answer is %v, want one of no answer", a)
 	}
-	wantLeft(95 - 33)
+	wantRoom(95 - 33)
 }
 
 // A call that nobody waits for takes nothing.
@@ -124,7 +124,7 @@ func TestACallOfAClientThatIsGone(t *testing.T) {
 	cancel()
 	_, err := s.Unary(ctx, &pb.Empty{}, &grpc.UnaryServerInfo{FullMethod: emptyCall}, func(context.Context, any) (any, error) {
 		t.Error("it is served")
-		return nil, nil
+		return &pb.Empty{}, nil
 	})
 	wantCode(t, err, codes.Canceled)
 	if d, err := l.Peek(t.Context(), "all"); err != nil || d.Remaining != 5 {

@@ -31,7 +31,7 @@ func within(t *testing.T, s pb.TestServiceServer, c *grpclimit.Client, opts ...g
 	l := bufconn.Listen(1 << 16)
 	server := grpc.NewServer(opts...)
 	pb.RegisterTestServiceServer(server, s)
-	go server.Serve(l) //nolint:errcheck // it is stopped
+	go server.Serve(l)
 	dials := []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }),
@@ -44,7 +44,7 @@ func within(t *testing.T, s pb.TestServiceServer, c *grpclimit.Client, opts ...g
 		t.Fatal(err)
 	}
 	return pb.NewTestServiceClient(cc), func() {
-		cc.Close() //nolint:errcheck // nothing is lost
+		cc.Close()
 		server.Stop()
 		synctest.Wait()
 	}

@@ -14,7 +14,7 @@ import (
 type clientStream struct {
 	grpc.ClientStream
 	client      *Client
-	ctx         context.Context // of the call; the stream's own ends with the stream
+	ctx         context.Context //nolint:containedctx // of the call; the stream's own ends with the stream
 	key, method string
 	first       sync.Once
 }

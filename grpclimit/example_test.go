@@ -162,14 +162,17 @@ func ExampleServer_Stream() {
 
 	stream, err := client.FullDuplexCall(context.Background())
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	for range 10 {
 		if err := stream.Send(&pb.StreamingOutputCallRequest{}); err != nil {
-			log.Fatal(err)
+			fmt.Println(err)
+			return
 		}
 		if _, err := stream.Recv(); err != nil {
-			log.Fatal(err)
+			fmt.Println(err)
+			return
 		}
 	}
 	fmt.Println("10 messages")

@@ -28,10 +28,6 @@ import (
 	"github.com/weirlimit/weir/store"
 )
 
-func now() time.Time { return time.Now() }
-
-func itoa(n int64) string { return strconv.FormatInt(n, 10) }
-
 // lowered makes header fields of metadata.
 func lowered(md metadata.MD) http.Header {
 	h := http.Header{}
@@ -123,7 +119,7 @@ func TestH4UnixSockets(t *testing.T) {
 		}
 		gs := grpc.NewServer(chain(server(t, limiter(t, "1/1h"), opts))...)
 		pb.RegisterTestServiceServer(gs, &service{})
-		go gs.Serve(l) //nolint:errcheck // it is stopped
+		go gs.Serve(l)
 		t.Cleanup(gs.Stop)
 		return pb.NewTestServiceClient(dial(t, "unix:"+path))
 	}

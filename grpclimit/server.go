@@ -53,8 +53,7 @@ func (s *Server) Unary(ctx context.Context, request any, info *grpc.UnaryServerI
 		return handler(ctx, request)
 	}
 	if s.tells {
-		outer := ctx
-		t, outermost := telling(ctx, func(md metadata.MD) error { return grpc.SetHeader(outer, md) })
+		t, outermost := telling(ctx, headerSetter(ctx))
 		if outermost {
 			ctx = t
 			defer t.tell()
@@ -75,6 +74,11 @@ func (s *Server) Unary(ctx context.Context, request any, info *grpc.UnaryServerI
 	response, err = handler(ctx, request)
 	c.answer = Answer{Code: codeOf(err), Err: err, Response: response}
 	return response, err
+}
+
+// headerSetter sets the header metadata of a unary call.
+func headerSetter(ctx context.Context) func(metadata.MD) error {
+	return func(md metadata.MD) error { return grpc.SetHeader(ctx, md) }
 }
 
 func (s *Server) skips(ctx context.Context, method string) bool {

@@ -101,7 +101,7 @@ func listen(t *testing.T, s pb.TestServiceServer, opts ...grpc.ServerOption) str
 	}
 	server := grpc.NewServer(opts...)
 	pb.RegisterTestServiceServer(server, s)
-	go server.Serve(l) //nolint:errcheck // it is stopped
+	go server.Serve(l)
 	t.Cleanup(server.Stop)
 	return l.Addr().String()
 }
@@ -112,7 +112,7 @@ func dial(t *testing.T, target string, opts ...grpc.DialOption) *grpc.ClientConn
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { cc.Close() }) //nolint:errcheck // nothing is lost
+	t.Cleanup(func() { cc.Close() })
 	return cc
 }
 
@@ -261,7 +261,7 @@ func TestKeysAreOfMetadata(t *testing.T) {
 }
 
 func TestSkipAndOverride(t *testing.T) {
-	skip := func(ctx context.Context, method string) bool { return method == unaryCall }
+	skip := func(_ context.Context, method string) bool { return method == unaryCall }
 	other := limiter(t, "2/1h")
 	override := func(ctx context.Context, _ string) *weir.Limiter {
 		if md, _ := metadata.FromIncomingContext(ctx); len(md.Get("plan")) > 0 {

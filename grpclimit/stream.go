@@ -66,7 +66,7 @@ func (st *stream) serve(server any, handler grpc.StreamHandler) error {
 // A stream is gRPC's, as handlers get it: messages are counted, and refused, and before the header is sent the client's limits are in it.
 type stream struct {
 	grpc.ServerStream
-	ctx            context.Context
+	ctx            context.Context //nolint:containedctx // as gRPC's have it
 	server         *Server
 	method         string
 	told           *told

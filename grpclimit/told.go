@@ -20,7 +20,8 @@ import (
 // It is a context, the one that handlers get. Whoever asks that for gRPC's stream does so to set or send the header metadata of a unary call, which is the last
 // moment for ours.
 type told struct {
-	context.Context
+	context.Context //nolint:containedctx // it is one itself
+
 	setHeader func(metadata.MD) error
 
 	mu     sync.Mutex

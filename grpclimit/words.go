@@ -86,8 +86,8 @@ func (c *Client) learn(key, method string, err error, head, trailer metadata.MD)
 			left = nothingLeft(r)
 		}
 	}
-	if told || left > 0 {
-		c.words.keep(scope{key, method}, max(wait, left))
+	if longest := max(wait, left); longest > 0 {
+		c.words.keep(scope{key, method}, longest)
 	}
 	return wait, told
 }
