@@ -52,23 +52,38 @@ var answers = []struct {
 		_, _ = io.WriteString(w, "123")
 		_, _ = io.WriteString(w, "45")
 	}, 200, 5},
-	{"a status", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, 404, 0},
-	{"both", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500); fmt.Fprint(w, "no") }, 500, 2},
-	{"a status too late", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "12"); w.WriteHeader(500) }, 200, 2},
-	{"two statuses", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(201); w.WriteHeader(500) }, 201, 0},
-	{"a flush", func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush(); w.WriteHeader(500) }, 200, 0},
+	{"a status", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, 404, 0},
+	{"both", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		fmt.Fprint(w, "no")
+	}, 500, 2},
+	{"a status too late", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "12")
+		w.WriteHeader(http.StatusInternalServerError)
+	}, 200, 2},
+	{"two statuses", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		w.WriteHeader(http.StatusInternalServerError)
+	}, 201, 0},
+	{"a flush", func(w http.ResponseWriter, _ *http.Request) {
+		w.(http.Flusher).Flush()
+		w.WriteHeader(http.StatusInternalServerError)
+	}, 200, 0},
 	{"a flush by its controller", func(w http.ResponseWriter, _ *http.Request) {
 		_ = http.NewResponseController(w).Flush()
-		w.WriteHeader(500)
+		w.WriteHeader(http.StatusInternalServerError)
 	}, 200, 0},
-	{"hints first", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(404) }, 404, 0},
-	{"hints only", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103) }, 200, 0},
+	{"hints first", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusEarlyHints)
+		w.WriteHeader(http.StatusNotFound)
+	}, 404, 0},
+	{"hints only", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusEarlyHints) }, 200, 0},
 	{"a copy", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, strings.NewReader("12345")) }, 200, 5},
 	{"a copy after a status", func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(206)
+		w.WriteHeader(http.StatusPartialContent)
 		_, _ = io.CopyN(w, neverEnds{}, 1<<17)
 	}, 206, 1 << 17},
-	{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 304) }, 304, 0},
+	{"not modified", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) }, 304, 0},
 }
 
 type neverEnds struct{}
@@ -181,7 +196,7 @@ func TestSize(t *testing.T) {
 	}))
 	var statuses []int
 	for range 3 {
-		got, _ := one(h, http.MethodGet, nil)
+		got := one(h, http.MethodGet, nil)
 		statuses = append(statuses, got.status)
 	}
 	if want := []int{200, 200, 429}; !slices.Equal(statuses, want) { // the second owes 400
@@ -240,7 +255,7 @@ func TestHijack(t *testing.T) {
 	fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 	in := bufio.NewReader(conn)
 	response, err := http.ReadResponse(in, nil)
-	if err != nil || response.StatusCode != 101 {
+	if err != nil || response.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatal(response, err)
 	}
 	fmt.Fprint(conn, "hello\n")

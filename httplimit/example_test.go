@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/admission"
@@ -66,7 +67,7 @@ func ExampleNew_logins() {
 	for _, password := range []string{"right", "a", "b", "right", "c", "right"} {
 		response, err := http.PostForm(server.URL, url.Values{"user": {"ann"}, "password": {password}})
 		if err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 		response.Body.Close()
 		fmt.Println(password, response.StatusCode)
@@ -229,18 +230,18 @@ func hello(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") }
 func statusOf(url, name, value string) int {
 	r, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	if name != "" {
 		r.Header.Set(name, value)
 	}
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer response.Body.Close()
 	if _, err := io.Copy(io.Discard, response.Body); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	return response.StatusCode
 }
@@ -248,18 +249,18 @@ func statusOf(url, name, value string) int {
 // show prints what of an answer is about limits, and its body.
 func show(r *http.Response, err error) {
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer r.Body.Close()
-	fmt.Print(r.StatusCode)
+	fmt.Fprint(os.Stdout, r.StatusCode)
 	for _, name := range []string{"RateLimit", "X-RateLimit-Remaining", "Retry-After"} {
 		for _, value := range r.Header.Values(name) {
-			fmt.Printf(" %s: %s", name, value)
+			fmt.Fprintf(os.Stdout, " %s: %s", name, value)
 		}
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	fmt.Printf("\n%s", body)
+	fmt.Fprintf(os.Stdout, "\n%s", body)
 }

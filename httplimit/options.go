@@ -14,7 +14,8 @@ import (
 // Options for New. The zero Options are right for a public server without proxies: they count clients by their address, one unit for each request, tell them of the limit as draft 11 of the
 // IETF has it, and refuse requests while the store can't decide.
 type Options struct {
-	// Name is what clients are told that the limiter is called; several middlewares of one handler need different ones. "": its limit's text. Of policies it must be empty: they have names.
+	// Name is what clients are told that the limiter is called, up to 128 of the characters from space to ~; several middlewares of one handler need different ones. "": its limit's text, as it is
+	// for limiters that Override returns. Of policies it must be empty: they have names.
 	Name string
 	// Key is who is counted, by a limiter. Nil: the client's address, of IPv6 the first 64 bits. Of policies it must be nil: they have keys.
 	Key identity.Key
@@ -22,26 +23,27 @@ type Options struct {
 	Cost func(*http.Request) int64
 	// Override returns a limiter for the request in place of the usual one, as of a plan; nil is the usual one. Of policies it must be nil: they have plans.
 	Override func(*http.Request) *weir.Limiter
-	// ClientIP is through which proxies a client's address comes. Nil: through none.
+	// ClientIP is through which proxies a client's address comes. Nil: through none. It is for policies and for the Key that is used if Key is nil; a Key says itself which it means.
 	ClientIP *identity.ClientIP
-	// Attributes are what policies are told of a request besides, by name.
+	// Attributes are what policies are told of a request besides, by name. With a limiter there are none.
 	Attributes map[string]identity.Source
 	// Skip reports whether a request passes without being looked at. It is told nothing of limits.
 	Skip func(*http.Request) bool
-	// Charge says what a request costs once it is answered, as admission.Failures does. Until then Cost is held for it; what is less is given back, what is more is owed. A
+	// Charge says what a request costs once it is answered, as admission.Failures does. Until then Cost, or 1, is held for it; what is less is given back, what is more is owed. A
 	// limiter must have a name for it (weir.WithName). Nil: the cost is known beforehand.
 	Charge func(*http.Request, admission.Response) int64
-	// Hold is how long, at most, a cost is held for a request that is not answered. 0: admission.DefaultHold. It is for Charge.
+	// Hold is how long, at most, a cost is held for a request that is not answered: 1ms to 24h, and longer than requests take. 0: admission.DefaultHold. It is for Charge.
 	Hold time.Duration
 	// OnStoreError is what happens to requests when the limiter's store can't decide: they are refused (admission.Deny), pass (Allow), or this process decides by itself (Local). Policies
 	// say that themselves.
 	OnStoreError admission.OnStoreError
-	// Log is told when no decision could be made. Nil: slog.Default().
+	// Log is told when no decision could be made, and when something could not be settled: of each at most once a second. Nil: slog.Default().
 	Log *slog.Logger
 
 	// Headers are the header fields that tell clients of the limits, on every answer. 0: header.Draft11.
 	Headers header.Formats
-	// Respond, if not nil, answers the requests that are refused, in place of a problem document. The header fields are set, Retry-After and Cache-Control among them.
+	// Respond, if not nil, answers the requests that are refused, in place of a problem document. The header fields are set, Retry-After and Cache-Control among them. What it writes without
+	// a status has that of the Refusal, and so has an answer that it leaves empty.
 	Respond func(http.ResponseWriter, *http.Request, Refusal)
 }
 

@@ -127,7 +127,7 @@ func TestH7NothingIsEchoed(t *testing.T) {
 		}
 	}
 	for _, c := range refusals {
-		got, _ := one(c.handler(t, httplimit.Options{ClientIP: behind, Headers: both}), http.MethodGet, func(r *http.Request) *http.Request {
+		got := one(c.handler(t, httplimit.Options{ClientIP: behind, Headers: both}), http.MethodGet, func(r *http.Request) *http.Request {
 			fields(r)
 			if c.request != nil {
 				r = c.request(r)
@@ -139,7 +139,7 @@ func TestH7NothingIsEchoed(t *testing.T) {
 	set := newSet(t, `policies: [{name: api, key: ["header:X-Key"], cost: "header:X-Cost", limits: [1/1h]}]`, policy.Options{})
 	h := limit(t, set, httplimit.Options{}, okHandler)
 	for _, cost := range []string{"1", "1", "2", said} {
-		got, _ := one(h, http.MethodGet, func(r *http.Request) *http.Request {
+		got := one(h, http.MethodGet, func(r *http.Request) *http.Request {
 			fields(r)
 			r.Header.Set("X-Cost", cost)
 			return r

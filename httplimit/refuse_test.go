@@ -117,7 +117,7 @@ var refusals = []struct {
 
 // endsLater is a context that has not ended when it is first asked, and then has.
 type endsLater struct {
-	context.Context //nolint:containedctx // it is one
+	context.Context
 
 	asked int
 }
@@ -144,14 +144,14 @@ func take(t *testing.T, l *weir.Limiter, key string, cost int64) {
 }
 
 // one serves a request as a server does.
-func one(h http.Handler, method string, change func(*http.Request) *http.Request) (reply, *http.Request) {
+func one(h http.Handler, method string, change func(*http.Request) *http.Request) reply {
 	r := httptest.NewRequest(method, "/", nil)
 	if change != nil {
 		r = change(r)
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	return reply{w.Code, w.Result().Header, w.Body.String()}, r
+	return reply{w.Code, w.Result().Header, w.Body.String()}
 }
 
 func TestRefusals(t *testing.T) {
@@ -159,7 +159,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			h := c.handler(t, httplimit.Options{})
 			for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodGet} { // the last is from the same document
-				got, _ := one(h, method, c.request)
+				got := one(h, method, c.request)
 				d := got.problem(t)
 				if got.status != c.status || d.Type != c.kind || !slices.Equal(d.Violated, c.violated) {
 					t.Errorf("%d %+v, want %d %s violated %q", got.status, d, c.status, c.kind, c.violated)
@@ -170,7 +170,7 @@ func TestRefusals(t *testing.T) {
 					}
 				}
 			}
-			if got, _ := one(h, http.MethodHead, c.request); got.status != c.status || got.body != "" {
+			if got := one(h, http.MethodHead, c.request); got.status != c.status || got.body != "" {
 				t.Errorf("HEAD: %d %q", got.status, got.body)
 			}
 		})
@@ -187,7 +187,7 @@ func TestRespond(t *testing.T) {
 				w.WriteHeader(r.Status)
 				fmt.Fprint(w, "no")
 			}})
-			got, _ := one(h, http.MethodGet, c.request)
+			got := one(h, http.MethodGet, c.request)
 			if got.status != c.status || got.body != "no" || got.header.Get("Content-Type") != "text/plain" || got.header.Get("Retry-After") != c.retry {
 				t.Errorf("%d %q %v", got.status, got.body, got.header)
 			}

@@ -106,8 +106,8 @@ func TestH5LimiterAroundPolicies(t *testing.T) {
 // Pitfall H5: what a handler adds itself is on its own answer alone, and a list with what was there.
 func TestH5HandlerAdds(t *testing.T) {
 	url := serve(t, limit(t, newLimiter(t, "5/1h"), httplimit.Options{Name: "a"}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Add("RateLimit", `"own";r=1`)
-		w.Header().Add("RateLimit-Policy", `"own";q=1`)
+		w.Header().Add("Ratelimit", `"own";r=1`)
+		w.Header().Add("Ratelimit-Policy", `"own";q=1`)
 	})))
 	for range 3 {
 		got := get(t, url)
