@@ -38,6 +38,7 @@ func contenders() []contender {
 		{"weir, no header fields", "", peer.Ours, false, newWeirSilent},
 		{"weir, X-RateLimit-*", "", peer.Ours, false, newWeirX},
 		{"weir, by API key", "", peer.Ours, false, newWeirByKey},
+		{"weir, named limiter", "", peer.Ours, false, newWeirNamed},
 		{"weir, policies", "", peer.Ours, false, newWeirPolicies},
 		{"weir, charging failures", "", peer.Ours, true, newWeirFailures},
 		{"tollbooth", "github.com/didip/tollbooth/v8", peer.Rival, false, newTollbooth},

@@ -57,7 +57,7 @@ func TestASlotWritesItsResultAsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	var r result
-	if err := json.Unmarshal([]byte(out.String()), &r); err != nil || r.Peer != weirName || r.Timing.Admitted == 0 || r.Timing.Nanoseconds <= 0 {
+	if err := json.Unmarshal([]byte(out.String()), &r); err != nil || r.Peer != weirName || r.Timing.Admitted == 0 || r.Timing.Nanoseconds <= 0 || r.Timing.Processor <= 0 {
 		t.Errorf("got %q: %+v, %v", out.String(), r, err)
 	}
 }
@@ -177,7 +177,7 @@ func TestAnAnswerThatIsNoneIsAnError(t *testing.T) {
 }
 
 func result1(name, slug string, ns float64, admitted, denied int64) result {
-	return result{Peer: name, Workload: slug, Timing: timing{Requests: 10, Admitted: admitted, Denied: denied, Nanoseconds: ns}}
+	return result{Peer: name, Workload: slug, Timing: timing{Requests: 10, Admitted: admitted, Denied: denied, Processor: ns, Nanoseconds: 1}}
 }
 
 func tablesOf(t *testing.T, results ...result) string {

@@ -22,10 +22,13 @@ func values(results []result, name, slug string, of func(timing) float64) []floa
 	return v
 }
 
-func nanoseconds(t timing) float64 { return t.Nanoseconds }
-func allocs(t timing) float64      { return t.Allocs }
-func bytesOf(t timing) float64     { return t.Bytes }
-func cpu(t timing) float64         { return t.Processor }
+// passed is the time that passes for one request.
+func passed(t timing) float64  { return t.Nanoseconds }
+func allocs(t timing) float64  { return t.Allocs }
+func bytesOf(t timing) float64 { return t.Bytes }
+
+// cpu is the processor time of one request: other work on the machine changes it less than the time that passes.
+func cpu(t timing) float64 { return t.Processor }
 
 // added returns what a contender adds to the bare handler, each round's by that round's.
 func added(results []result, name string, w workload, of func(timing) float64) []float64 {
@@ -50,7 +53,7 @@ func (p plan) print(out io.Writer, results []result) error {
 		title string
 		table *report.Table
 	}{
-		{"Nanoseconds that the middleware adds to a request that passes, and what it allocates:", admitted.times(results)},
+		{"Nanoseconds of processor time that the middleware adds to a request that passes, and what it allocates:", admitted.times(results)},
 		{"To one that is denied (over the bare handler's that passes):", denied.times(results)},
 		{"What is added, times that of weir (median of the rounds' ratios; above 1: weir adds less):", p.some(func(w workload) bool { return !w.Server }).ratios(results)},
 		{"Over loopback, server and clients in one process:", p.some(func(w workload) bool { return w.Server }).served(results)},
@@ -97,7 +100,7 @@ func (p plan) rows(t *report.Table, results []result, f func(contender, workload
 		row, found := []string{c.Name}, false
 		for _, w := range p.workloads {
 			row = append(row, f(c, w))
-			found = found || len(values(results, c.Name, w.Slug, nanoseconds)) > 0
+			found = found || len(values(results, c.Name, w.Slug, cpu)) > 0
 		}
 		if found {
 			t.Add(append(row, more(c)...)...)
@@ -112,9 +115,9 @@ func (p plan) times(results []result) *report.Table {
 	}
 	p.rows(t, results, func(c contender, w workload) string {
 		if c.Name == bareName {
-			return "(" + report.Number(report.Median(values(results, c.Name, w.Slug, nanoseconds))) + ")"
+			return "(" + report.Number(report.Median(values(results, c.Name, w.Slug, cpu))) + ")"
 		}
-		return report.Number(report.Median(added(results, c.Name, w, nanoseconds)))
+		return report.Number(report.Median(added(results, c.Name, w, cpu)))
 	}, func(c contender) []string {
 		var a, b []float64
 		for _, w := range p.workloads {
@@ -136,7 +139,7 @@ func (p plan) ratios(results []result) *report.Table {
 		}
 		row := []string{c.Name}
 		for _, w := range p.workloads {
-			row = append(row, report.Number(report.Ratio(added(results, c.Name, w, nanoseconds), added(results, weirName, w, nanoseconds))))
+			row = append(row, report.Number(report.Ratio(added(results, c.Name, w, cpu), added(results, weirName, w, cpu))))
 		}
 		t.Add(row...)
 	}
@@ -152,7 +155,7 @@ func (p plan) served(results []result) *report.Table {
 			if math.IsNaN(median(cpu)) {
 				continue
 			}
-			t.Add(c.Name, report.Number(1e9/median(nanoseconds)), report.Number(median(cpu)/1e3),
+			t.Add(c.Name, report.Number(1e9/median(passed)), report.Number(median(cpu)/1e3),
 				report.Number(report.Median(added(results, c.Name, w, cpu))/1e3), report.Number(median(allocs)), report.Number(median(bytesOf)))
 		}
 	}

@@ -12,9 +12,10 @@ import (
 type timing struct {
 	// Requests is how many were made, Admitted and Denied how many of them were answered with 204 and 429.
 	Requests, Admitted, Denied int64
-	// Nanoseconds is the time for one request: on all cores, the time of the run by the requests of all.
+	// Nanoseconds is the time that passed for one request: that of the run by the requests of all goroutines.
 	Nanoseconds float64
-	// Processor is the processor time for one request, in nanoseconds, of everything that ran in the process meanwhile; Allocs and Bytes are what it allocated.
+	// Processor is the processor time for one request, in nanoseconds, of everything that ran in the process meanwhile, the garbage collector too; Allocs and Bytes
+	// are what it allocated.
 	Processor, Allocs, Bytes float64
 }
 

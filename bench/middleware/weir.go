@@ -14,8 +14,8 @@ import (
 
 func limitOf(b peer.Budget) weir.Limit { return weir.Limit{Count: b.Count, Period: b.Period} }
 
-func buildWeir(b peer.Budget, o httplimit.Options) (middleware, error) {
-	l, err := weir.New(limitOf(b), weir.WithName("clients"))
+func buildWeir(b peer.Budget, o httplimit.Options, opts ...weir.Option) (middleware, error) {
+	l, err := weir.New(limitOf(b), opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -36,9 +36,14 @@ func newWeirByKey(b peer.Budget) (middleware, error) {
 	return buildWeir(b, httplimit.Options{Key: identity.Key{identity.Header(keyField)}})
 }
 
+// newWeirNamed has a limiter with a name, whose limit can change while the state stays.
+func newWeirNamed(b peer.Budget) (middleware, error) {
+	return buildWeir(b, httplimit.Options{}, weir.WithName("clients"))
+}
+
 // newWeirFailures charges what the handler never answers, so that every request holds a unit and gets it back.
 func newWeirFailures(b peer.Budget) (middleware, error) {
-	return buildWeir(b, httplimit.Options{Charge: admission.Failures})
+	return buildWeir(b, httplimit.Options{Charge: admission.Failures}, weir.WithName("clients"))
 }
 
 func newWeirPolicies(b peer.Budget) (middleware, error) {
