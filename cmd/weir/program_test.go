@@ -47,6 +47,8 @@ func TestArgumentsRefused(t *testing.T) {
 		{"PortTooLarge", "serve --http 65536", []string{"--http", `"65536"`, "accepted: host:port"}},
 		{"AddressEmpty", "serve --http=", []string{"--http", "empty", "accepted: host:port"}},
 		{"BothOff", "serve --resp off --http off", []string{"--http", "off", "accepted: off for one"}},
+		{"ProxiesEmpty", "serve --proxy-protocol-from=", []string{"--proxy-protocol-from", `""`, "accepted: addresses and CIDRs"}},
+		{"ProxiesNoNetwork", "serve --proxy-protocol-from 10.0.0.0/8,proxy", []string{"--proxy-protocol-from", `"proxy"`, "accepted: addresses and CIDRs"}},
 		{"NoKeys", "serve --max-keys 0", []string{"--max-keys 0", "accepted: 1 to "}},
 		{"KeysNegative", "serve --max-keys=-1", []string{"--max-keys -1", "accepted: 1 to "}},
 		{"KeysNoNumber", "serve --max-keys many", []string{"--max-keys", "many"}},

@@ -87,6 +87,26 @@ func TestServeOff(t *testing.T) {
 	}
 }
 
+// Who is behind a proxy is who the proxy says.
+func TestServeBehindProxies(t *testing.T) {
+	greeting := serve(t, "--resp", "0", "--http", "off", "--proxy-protocol-from", "10.0.0.0/8, 127.0.0.1", "--proxy-protocol-from", "fd00::/8")
+	if want := "Connections from 10.0.0.0/8, 127.0.0.1, fd00::/8 must begin with a header of the PROXY protocol.\n"; !strings.Contains(greeting, want) {
+		t.Errorf("greeting is %q, want %q in it", greeting, want)
+	}
+	for _, sent := range []string{"PROXY TCP4 192.0.2.7 10.0.0.1 1234 6380\r\nPING\r\n", "PING\r\n"} {
+		c, err := net.Dial("tcp", shown(t, greeting, `Redis protocol on (\S+)\. `))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(c, sent)
+		line, _ := bufio.NewReader(c).ReadString('\n')
+		if want := strings.HasPrefix(sent, "PROXY"); (line == "+PONG\r\n") != want {
+			t.Errorf("%q is answered %q", sent, line)
+		}
+		c.Close()
+	}
+}
+
 // The lines to try are run as a user would: pasted into a shell.
 func TestLinesToTryWork(t *testing.T) {
 	for _, tool := range []string{"redis-cli", "curl"} {

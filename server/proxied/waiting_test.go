@@ -206,6 +206,7 @@ func TestCloseEndsWhatIsAwaited(t *testing.T) {
 		if err := l.Close(); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("the second Close says %v, want net.ErrClosed", err)
 		}
+		synctest.Wait()
 		if n := l.Refused(); n != 0 {
 			t.Errorf("%d were refused, want none", n)
 		}
@@ -214,25 +215,23 @@ func TestCloseEndsWhatIsAwaited(t *testing.T) {
 
 // Closing a server's listener leaves it what it has just accepted.
 func TestCloseLeavesWhatWasAccepted(t *testing.T) {
-	for range 500 {
-		inner := newPipes()
-		l := proxied.Listen(inner, ten)
-		server := make(chan *end, 1)
-		go func() {
-			client, end := inner.dial(proxy)
-			server <- end
+	for range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			inner := newPipes()
+			l := proxied.Listen(inner, ten)
+			go inner.dial(stranger)
+			accept(t, l)
+			client, server := inner.dial(proxy)
 			_, _ = io.WriteString(client, hello)
-		}()
-		c, err := l.Accept()
-		l.Close()
-		select {
-		case <-(<-server).closed:
-			t.Fatal("a connection that was accepted is closed")
-		default:
-		}
-		if err == nil {
-			c.Close()
-		}
+			synctest.Wait() // until the header is read, and somebody has to accept
+			accept(t, l)
+			l.Close()
+			select {
+			case <-server.closed:
+				t.Error("a connection that was accepted is closed")
+			default:
+			}
+		})
 	}
 }
 
