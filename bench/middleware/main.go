@@ -23,6 +23,7 @@ type settings struct {
 	workloads string
 	benchstat string
 	profiles  string
+	passed    bool
 	slotPeer  string
 	slotOf    string
 }
@@ -71,6 +72,7 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	f.StringVar(&s.workloads, "workloads", "", "only these workloads, by their short names, with commas (empty: all)")
 	f.StringVar(&s.benchstat, "benchstat", "", "also write every measurement to this file, in the format that benchstat reads")
 	f.StringVar(&s.profiles, "profiles", "", "also write CPU profiles into this folder, the last round's (empty: none)")
+	f.BoolVar(&s.passed, "passed", false, "show the time that passes in place of processor time: on a quiet machine, with waiting for locks")
 	f.StringVar(&s.slotPeer, "slot-peer", "", "used by the command itself: measure this contender here")
 	f.StringVar(&s.slotOf, "slot", "", "used by the command itself: the workload to measure here")
 	if err := f.Parse(args); err != nil {

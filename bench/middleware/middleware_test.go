@@ -180,9 +180,9 @@ func result1(name, slug string, ns float64, admitted, denied int64) result {
 	return result{Peer: name, Workload: slug, Timing: timing{Requests: 10, Admitted: admitted, Denied: denied, Processor: ns, Nanoseconds: 1}}
 }
 
-func tablesOf(t *testing.T, results ...result) string {
+func tablesOf(t *testing.T, passed bool, results ...result) string {
 	t.Helper()
-	p, err := makePlan(settings{rounds: 2, workloads: "one,denied", peers: "weir;throttled;bare"})
+	p, err := makePlan(settings{passed: passed, rounds: 2, workloads: "one,denied", peers: "weir;throttled;bare"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func tablesOf(t *testing.T, results ...result) string {
 
 // The second round was ten times slower for all.
 func TestTheBareHandlerIsTakenOffWithinARound(t *testing.T) {
-	got := tablesOf(t, result1(bareName, "one", 10, 10, 0), result1(bareName, "one", 100, 10, 0), result1(weirName, "one", 110, 10, 0), result1(weirName, "one", 1100, 10, 0),
+	got := tablesOf(t, false, result1(bareName, "one", 10, 10, 0), result1(bareName, "one", 100, 10, 0), result1(weirName, "one", 110, 10, 0), result1(weirName, "one", 1100, 10, 0),
 		result1("throttled", "one", 210, 10, 0), result1("throttled", "one", 2100, 10, 0), result1(weirName, "denied", 60, 0, 10), result1("throttled", "denied", 35, 0, 10))
 	for _, want := range []string{"| weir | 550 |", "| throttled | 1100 |", "| throttled | 2.00 | 0.50 |", "| weir | 50.0 |", "| bare handler | (55.0) |"} {
 		if !strings.Contains(got, want) {
@@ -204,8 +204,15 @@ func TestTheBareHandlerIsTakenOffWithinARound(t *testing.T) {
 	}
 }
 
+func TestTheTimeThatPassesIsShownIfAskedFor(t *testing.T) {
+	got := tablesOf(t, true, result1(bareName, "one", 10, 10, 0), result1(weirName, "one", 110, 10, 0))
+	if want := "Nanoseconds that the middleware adds"; !strings.Contains(got, want) || !strings.Contains(got, "| weir | 0.00 |") || !strings.Contains(got, "| bare handler | (1.00) |") {
+		t.Errorf("no %q, or other figures, in\n%s", want, got)
+	}
+}
+
 func TestAContenderThatMisbehavesIsNamed(t *testing.T) {
-	got := tablesOf(t, result1(weirName, "one", 50, 9, 1), result1("throttled", "denied", 5, 0, 7))
+	got := tablesOf(t, false, result1(weirName, "one", 50, 9, 1), result1("throttled", "denied", 5, 0, 7))
 	for _, want := range []string{"- weir, one client: admitted 9 of 10, should have been all", "- throttled, one client, denied: denied 7 of 10, should have been all"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

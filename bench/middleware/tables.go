@@ -30,6 +30,14 @@ func bytesOf(t timing) float64 { return t.Bytes }
 // cpu is the processor time of one request: other work on the machine changes it less than the time that passes.
 func cpu(t timing) float64 { return t.Processor }
 
+// figure is what the tables show of a request: see settings.passed.
+func (p plan) figure() func(timing) float64 {
+	if p.passed {
+		return passed
+	}
+	return cpu
+}
+
 // added returns what a contender adds to the bare handler, each round's by that round's.
 func added(results []result, name string, w workload, of func(timing) float64) []float64 {
 	v, bare := values(results, name, w.Slug, of), values(results, bareName, w.Twin, of)
@@ -53,7 +61,7 @@ func (p plan) print(out io.Writer, results []result) error {
 		title string
 		table *report.Table
 	}{
-		{"Nanoseconds of processor time that the middleware adds to a request that passes, and what it allocates:", admitted.times(results)},
+		{fmt.Sprintf("Nanoseconds%s that the middleware adds to a request that passes, and what it allocates:", map[bool]string{false: " of processor time"}[p.passed]), admitted.times(results)},
 		{"To one that is denied (over the bare handler's that passes):", denied.times(results)},
 		{"What is added, times that of weir (median of the rounds' ratios; above 1: weir adds less):", p.some(func(w workload) bool { return !w.Server }).ratios(results)},
 		{"Over loopback, server and clients in one process:", p.some(func(w workload) bool { return w.Server }).served(results)},
@@ -100,7 +108,7 @@ func (p plan) rows(t *report.Table, results []result, f func(contender, workload
 		row, found := []string{c.Name}, false
 		for _, w := range p.workloads {
 			row = append(row, f(c, w))
-			found = found || len(values(results, c.Name, w.Slug, cpu)) > 0
+			found = found || len(values(results, c.Name, w.Slug, p.figure())) > 0
 		}
 		if found {
 			t.Add(append(row, more(c)...)...)
@@ -115,9 +123,9 @@ func (p plan) times(results []result) *report.Table {
 	}
 	p.rows(t, results, func(c contender, w workload) string {
 		if c.Name == bareName {
-			return "(" + report.Number(report.Median(values(results, c.Name, w.Slug, cpu))) + ")"
+			return "(" + report.Number(report.Median(values(results, c.Name, w.Slug, p.figure()))) + ")"
 		}
-		return report.Number(report.Median(added(results, c.Name, w, cpu)))
+		return report.Number(report.Median(added(results, c.Name, w, p.figure())))
 	}, func(c contender) []string {
 		var a, b []float64
 		for _, w := range p.workloads {
@@ -139,7 +147,7 @@ func (p plan) ratios(results []result) *report.Table {
 		}
 		row := []string{c.Name}
 		for _, w := range p.workloads {
-			row = append(row, report.Number(report.Ratio(added(results, c.Name, w, cpu), added(results, weirName, w, cpu))))
+			row = append(row, report.Number(report.Ratio(added(results, c.Name, w, p.figure()), added(results, weirName, w, p.figure()))))
 		}
 		t.Add(row...)
 	}
