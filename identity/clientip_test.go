@@ -99,6 +99,8 @@ func TestH3XForwardedFor(t *testing.T) {
 		"33 lines":                             {peer, append([]string{"192.0.2.1"}, strings.Split(strings.Repeat("10.0.0.2,", 31)+"10.0.0.2", ",")...), peerKey},
 		"an element that is long by spaces":    {peer, []string{"192.0.2.2," + strings.Repeat(" ", 503) + "192.0.2.1"}, "192.0.2.1"},
 		"an element that is too long":          {peer, []string{"192.0.2.2," + strings.Repeat(" ", 504) + "192.0.2.1"}, peerKey},
+		"the first, too long":                  {peer, []string{strings.Repeat(" ", 504) + "192.0.2.1"}, peerKey},
+		"the first, as long as can be":         {peer, []string{strings.Repeat(" ", 503) + "192.0.2.1"}, "192.0.2.1"},
 		"long garbage":                         {peer, []string{"192.0.2.1, " + long}, peerKey},
 		"long garbage behind a proxy":          {peer, []string{"192.0.2.1, " + long + ", 10.0.0.2"}, peerKey},
 		"long garbage that is not met":         {peer, []string{strings.Repeat("x", 1<<20) + ", 192.0.2.1"}, "192.0.2.1"},

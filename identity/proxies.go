@@ -2,6 +2,7 @@ package identity
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -17,8 +18,8 @@ func (c *ClientIP) told(lines []string) (client netip.Addr, text string) {
 		return client, ""
 	}
 	hops := 0
-	for i := len(lines) - 1; i >= 0; i-- {
-		for rest, more := lines[i], true; more; {
+	for _, line := range slices.Backward(lines) {
+		for rest, more := line, true; more; {
 			var element string
 			element, rest, more = c.last(rest)
 			if hops++; hops > maxHops || len(element) > maxElement {

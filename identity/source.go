@@ -21,7 +21,7 @@ type Source struct {
 }
 
 // Func makes a Source of a function, which returns "" where a request has nothing, and may be called by many goroutines at once. Sources that find different things
-// need different names, which are a part of keys: up to 128 letters, digits and any of -_.:/
+// need different names, which are a part of keys: up to 128 letters, digits and any of -_.:/ in ASCII.
 func Func(name string, find func(*http.Request) string) Source {
 	switch {
 	case !isName(name):
