@@ -37,7 +37,7 @@ func modelNode(text string) netip.Addr {
 func modelElements(field string, lines []string) (elements []string) {
 	switch all := strings.Join(lines, ","); field {
 	case "X-Forwarded-For":
-		for _, e := range strings.SplitSeq(all, ",") {
+		for e := range strings.SplitSeq(all, ",") {
 			elements = append([]string{e}, elements...)
 		}
 	case "Forwarded":

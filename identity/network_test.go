@@ -63,6 +63,8 @@ func TestH2H4PeersAreKeys(t *testing.T) {
 		"IPv4 with a zone":                {"192.0.2.7%eth0:80", "unknown"},
 		"an empty port":                   {"192.0.2.7:", "unknown"},
 		"a port that is none":             {"192.0.2.7:http", "unknown"},
+		"a port with a sign":              {"192.0.2.7:+80", "unknown"},
+		"a port with another":             {"[2001:db8::1]:8:0", "unknown"},
 		"a port that is too long":         {"192.0.2.7:123456", "unknown"},
 		"brackets that don't close":       {"[2001:db8::1", "unknown"},
 		"brackets of nothing":             {"[]:80", "unknown"},
