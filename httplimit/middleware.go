@@ -52,10 +52,6 @@ type limited struct {
 
 func (l *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a := l.gate.Admit(r)
-	if a.Outcome == admission.Skipped {
-		l.next.ServeHTTP(w, r)
-		return
-	}
 	l.tell(w.Header(), &a)
 	switch {
 	case !a.Outcome.Pass():
