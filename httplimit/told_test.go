@@ -130,7 +130,7 @@ func TestExcessiveHasNoRetryAfter(t *testing.T) {
 
 // One limit refuses for different reasons, and what is refused as invalid is told what would do.
 func TestReasonsAreTold(t *testing.T) {
-	h := limit(t, newLimiter(t, "2/1h"), httplimit.Options{Cost: func(r *http.Request) int64 { return int64(len(r.URL.Path)) - 2 }}, okHandler)
+	h := limit(t, newLimiter(t, "2/1h"), httplimit.Options{Cost: func(r *http.Request) int64 { return int64(len(r.URL.Path)) - 1 }}, okHandler)
 	for i, want := range []struct {
 		path, kind, detail string
 	}{
@@ -138,7 +138,7 @@ func TestReasonsAreTold(t *testing.T) {
 		{"/12", ianaQuota, "Retry-After says when"},
 		{"/123", capacity, "more than a limit ever admits"},
 		{"/12", ianaQuota, "Retry-After says when"},
-		{"/", "about:blank", "cost makes no sense; accepted: 0 or more"},
+		{"", "about:blank", "cost makes no sense; accepted: 0 or more"},
 	} {
 		got := one(h, http.MethodGet, func(r *http.Request) *http.Request {
 			r.URL.Path = want.path
