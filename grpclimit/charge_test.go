@@ -47,7 +47,12 @@ func TestOnlyFailuresAreCharged(t *testing.T) {
 func TestOnlySuccessesAreCharged(t *testing.T) {
 	broken := &service{empty: func(context.Context) error { return context.DeadlineExceeded }}
 	l := limiter(t, "3/1h", weir.WithName("downloads"))
-	s := server(t, l, grpclimit.Options{Charge: grpclimit.Successes})
+	s := server(t, l, grpclimit.Options{Charge: func(ctx context.Context, method string, a grpclimit.Answer) int64 {
+		if a.Err != nil && a.Code != codes.DeadlineExceeded {
+			t.Errorf("the code of %v is %v, want the one that gRPC sends", a.Err, a.Code)
+		}
+		return grpclimit.Successes(ctx, method, a)
+	}})
 	client := serve(t, broken, s)
 	for range 10 {
 		wantCode(t, empty(t.Context(), client), codes.DeadlineExceeded)

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 	pb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/weirlimit/weir"
@@ -137,6 +138,25 @@ func TestH4UnixSockets(t *testing.T) {
 		wantCode(t, empty(ctx, client), codes.OK)
 		wantCode(t, empty(ctx, client), codes.ResourceExhausted)
 	}
+}
+
+// Pitfall H4, where the peer's address is nothing at all, as some systems have it.
+func TestH4APeerWithoutAnAddress(t *testing.T) {
+	behind, err := identity.Behind("X-Forwarded-For", "unix")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := server(t, limiter(t, "1/1h"), grpclimit.Options{ClientIP: behind})
+	call := func(p *peer.Peer, ip string) error {
+		ctx := metadata.NewIncomingContext(peer.NewContext(t.Context(), p), metadata.Pairs("x-forwarded-for", ip))
+		_, err := s.Unary(ctx, &pb.Empty{}, &grpc.UnaryServerInfo{FullMethod: emptyCall}, func(context.Context, any) (any, error) { return &pb.Empty{}, nil })
+		return err
+	}
+	socket := &peer.Peer{Addr: &net.UnixAddr{Net: "unix"}, LocalAddr: &net.UnixAddr{Net: "unix", Name: "/run/s"}}
+	wantCode(t, call(socket, "198.51.100.1"), codes.OK)
+	wantCode(t, call(socket, "198.51.100.2"), codes.OK)
+	wantCode(t, call(&peer.Peer{}, "198.51.100.3"), codes.OK)
+	wantCode(t, call(&peer.Peer{}, "198.51.100.4"), codes.ResourceExhausted) // it is no proxy
 }
 
 // Pitfall H6: when the store can't decide, what happens is what the options say, and nobody is told why.

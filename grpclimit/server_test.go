@@ -221,7 +221,7 @@ func TestPoliciesMatchCalls(t *testing.T) {
 	set := policies(t, `
 policies:
   - name: heavy
-    match: {path: `+unaryCall+`, method: POST}
+    match: {path: `+unaryCall+`, method: POST, host: "127.0.0.1"}
     key: [header:x-tenant]
     limits: [1/1h]
   - name: all

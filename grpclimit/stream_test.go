@@ -168,8 +168,10 @@ func TestMessagesHaveCosts(t *testing.T) {
 			if errors.Is(err, io.EOF) {
 				return in.SendAndClose(&pb.StreamingInputCallResponse{})
 			} else if err != nil {
-				_, again := in.Recv() // a stream that is refused stays so
-				return status.Error(codes.Internal, "not the refusal: "+again.Error())
+				if _, again := in.Recv(); status.Code(again) != status.Code(err) {
+					t.Errorf("after %v the next message is %v, want the refusal again", err, again)
+				}
+				return status.Error(codes.Internal, "not the refusal")
 			}
 			received.Add(1)
 		}
@@ -178,7 +180,7 @@ func TestMessagesHaveCosts(t *testing.T) {
 	for _, c := range []struct {
 		sizes []int
 		want  codes.Code
-	}{{[]int{3, 3}, codes.OK}, {[]int{3, 3}, codes.ResourceExhausted}, {[]int{11}, codes.FailedPrecondition}} {
+	}{{[]int{3, 3}, codes.OK}, {[]int{3, 3, 1}, codes.ResourceExhausted}, {[]int{11}, codes.FailedPrecondition}} {
 		s, err := client.StreamingInputCall(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -241,11 +243,15 @@ func TestAMessageHoldsItsPlace(t *testing.T) {
 	next := make(chan struct{})
 	handle := func(both pb.TestService_FullDuplexCallServer) error {
 		for {
-			if _, err := both.Recv(); err != nil {
-				return nil //nolint:nilerr // the client has ended
+			m, err := both.Recv()
+			if err != nil {
+				return err
 			}
 			at <- struct{}{}
 			<-next
+			if len(m.GetPayload().GetBody()) > 0 {
+				return status.Error(codes.Aborted, "as it was asked to")
+			}
 		}
 	}
 	places := limiter(t, "concurrent 1 lease=1h")
@@ -261,6 +267,16 @@ func TestAMessageHoldsItsPlace(t *testing.T) {
 		}
 		next <- struct{}{}
 		eventually(t, "the place is not given back", func() bool { return free(t, places) })
+	}
+	if err := s.Send(&pb.StreamingOutputCallRequest{Payload: &pb.Payload{Body: []byte("last")}}); err != nil {
+		t.Fatal(err)
+	}
+	<-at
+	next <- struct{}{}
+	_, err := s.Recv()
+	wantCode(t, err, codes.Aborted)
+	if !free(t, places) {
+		t.Error("the place of the last message is not given back")
 	}
 }
 

@@ -78,11 +78,12 @@ func (w *words) forget(now time.Time) {
 
 // learn keeps what the answer to a call says of when others may come. If that is a refusal that says when this call can pass, it returns that.
 func (c *Client) learn(key, method string, err error, head, trailer metadata.MD) (wait time.Duration, told bool) {
-	wait, told = refusedFor(err)
 	var left time.Duration
-	if !told {
+	if wait, told = refusedFor(err); !told {
 		r := read(head, trailer)
-		if wait, told = r.RetryAfter, r.Retry && isRefusal(err); !told {
+		if told = r.Retry && isRefusal(err); told {
+			wait = r.RetryAfter
+		} else {
 			left = nothingLeft(r)
 		}
 	}
