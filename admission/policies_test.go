@@ -33,6 +33,7 @@ const sample = `
 policies:
   - {name: api, match: {path: "/api/**"}, key: ["attribute:who"], limits: [fixed-window 3/24h, {name: day, limit: fixed-window 5/24h}], plans: {free: unlimited, out: deny, more: [fixed-window 4/24h]}}
   - {name: cost, match: {path: /api/cost}, key: all, cost: "header:X-Cost", limits: [fixed-window 9/24h]}
+  - {name: late, match: {path: /api/cost}, key: all, cost: 1, limits: [fixed-window 4/24h]}
   - {name: watch, key: all, limits: [fixed-window 1/24h], mode: shadow}
 `
 
@@ -50,13 +51,17 @@ func TestOutcomesOfPolicies(t *testing.T) {
 		{"/api/x", "bob", "", admission.Admitted, []string{"api/1", "api/day"}, nil},
 		{"/api/x", "bob", "", admission.Denied, []string{"api/1!", "api/day"}, []string{"api/1"}},
 		{"/api/x", "fay", "", admission.Admitted, nil, nil},
-		{"/api/cost", "fay", "9", admission.Admitted, []string{"cost"}, nil},
-		{"/api/cost", "fay", "9", admission.Denied, []string{"cost!"}, []string{"cost"}},
-		{"/api/cost", "moe", "10", admission.Excessive, []string{"api", "cost!"}, []string{"cost"}},
-		{"/api/cost", "bob", "10", admission.Excessive, []string{"api/1!", "api/day", "cost!"}, []string{"api/1", "cost"}},
+		{"/api/cost", "fay", "6", admission.Admitted, []string{"cost", "late"}, nil},
+		{"/api/cost", "fay", "9", admission.Denied, []string{"cost!", "late"}, []string{"cost"}},
+		{"/api/cost", "moe", "10", admission.Excessive, []string{"api", "cost!", "late"}, []string{"cost"}},
+		{"/api/cost", "bob", "10", admission.Excessive, []string{"api/1!", "api/day", "cost!", "late"}, []string{"api/1", "cost"}},
+		{"/api/cost", "fay", "1", admission.Admitted, []string{"cost", "late"}, nil},
+		{"/api/cost", "fay", "1", admission.Admitted, []string{"cost", "late"}, nil},
+		{"/api/cost", "fay", "1", admission.Admitted, []string{"cost", "late"}, nil},
+		{"/api/cost", "fay", "10", admission.Excessive, []string{"cost!", "late!"}, []string{"cost", "late"}},
 		{"/api/cost", "moe", "-1", admission.Invalid, nil, nil},
 		{"/api/x", "eve", "", admission.Forbidden, nil, []string{"api"}},
-		{"/api/cost", "eve", "10", admission.Forbidden, []string{"cost!"}, []string{"api", "cost"}},
+		{"/api/cost", "eve", "10", admission.Forbidden, []string{"cost!", "late!"}, []string{"api", "cost", "late"}},
 		{"/api/x", "moe", "", admission.Admitted, []string{"api"}, nil},
 	} {
 		a := g.Admit(request(c.path, "Who", c.who, "X-Cost", c.cost))
@@ -124,6 +129,10 @@ policies:
 		a := g.Admit(request(c.path, "Who", "eve"))
 		wantOutcome(t, a, c.want)
 		wantEach(t, a, c.told...)
+		violated := slices.Collect(a.Violated())
+		if want := map[admission.Outcome][]string{admission.Denied: {"local/1"}, admission.Forbidden: {"plan"}}[c.want]; !slices.Equal(violated, want) {
+			t.Errorf("%s: violated are %q, want %q", c.path, violated, want)
+		}
 		if a.Err == nil || c.want == admission.Undecided && a.Decision.RetryAfter != time.Second {
 			t.Errorf("%s: %+v, error %v", c.path, a.Decision, a.Err)
 		}
