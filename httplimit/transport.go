@@ -1,0 +1,224 @@
+package httplimit
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/httplimit/header"
+)
+
+// DefaultMaxWait is the longest that a Transport lets a server make a request wait, unless TransportOptions say otherwise.
+const DefaultMaxWait = time.Minute
+
+// MostRetries is the most Retries that TransportOptions can have.
+const MostRetries = 100
+
+// TransportOptions for NewTransport. The zero TransportOptions do what servers say, and pace nothing of themselves.
+type TransportOptions struct {
+	// Base sends the requests. Nil: http.DefaultTransport.
+	Base http.RoundTripper
+	// Limiter, if not nil, is the pace: each request takes its cost of it before it is sent, and waits for that if it must.
+	Limiter *weir.Limiter
+	// Key is who is counted by Limiter. What a server says is kept apart by it too: for a client that is several to a server, because it has several tokens. Nil: the
+	// origin of the request, as in "https://example.com:443".
+	Key func(*http.Request) string
+	// Cost is what a request takes of Limiter; 0 is nothing. Nil: 1.
+	Cost func(*http.Request) int64
+	// MaxWait is the longest that a server can make a request wait. A request that would have to wait longer is not sent, and is a *WaitError. 0: DefaultMaxWait.
+	MaxWait time.Duration
+	// Retries is how many times a request that was denied is sent again, when it may: if its body can be had again (http.Request.GetBody). One that the server had no capacity for,
+	// 503 with Retry-After, must besides be idempotent, or have an Idempotency-Key. If it would have to wait too long for that, the denial is the answer.
+	Retries int
+}
+
+// A Transport is an http.RoundTripper that keeps to limits: to a pace of its own, and to what servers say.
+//
+//   - After a 429 or 503 with Retry-After, nothing more is sent to that origin before the time is over.
+//   - When a server says in RateLimit (or X-RateLimit-*) that nothing is left, nothing is sent before the window that it tells is over. When it says that some is
+//     left, no more than that is sent, requests that are under way counted.
+//   - After such a pause one request goes, and the others when it is answered, as many as the answer has room for; if it doesn't say, one more for each answer.
+//     A pause is up to a tenth longer than the server says, by chance, so that the clients of a server do not all come back at once.
+//   - Those who wait go first come, first served. Who could not be served by the deadline of its context is told so at once, with an error that is [context.DeadlineExceeded],
+//     and nothing is sent, or taken of the limiter.
+//
+// It may be used by many goroutines at once. What servers said is kept in memory for as long as it matters, of a bounded number of origins.
+type Transport struct {
+	base    http.RoundTripper
+	limiter *weir.Limiter
+	key     func(*http.Request) string // nil: the origin
+	cost    func(*http.Request) int64
+	maxWait time.Duration
+	retries int
+	origins origins
+}
+
+// NewTransport returns a Transport. It refuses options that make no sense.
+func NewTransport(opts TransportOptions) (*Transport, error) {
+	refuse := func(field string, value any, accept string) (*Transport, error) {
+		return nil, fmt.Errorf("httplimit: TransportOptions.%s is %v; accepted: %s", field, value, accept)
+	}
+	switch {
+	case opts.MaxWait < 0:
+		return refuse("MaxWait", opts.MaxWait, "more than 0, or 0 for a minute")
+	case opts.Retries < 0 || opts.Retries > MostRetries:
+		return refuse("Retries", opts.Retries, fmt.Sprintf("0 to %d", MostRetries))
+	case opts.Cost != nil && opts.Limiter == nil:
+		return refuse("Cost", "set", "nil without a Limiter, which it is the cost of")
+	case opts.Limiter != nil && opts.Limiter.Limit().Algorithm == weir.Concurrent:
+		return refuse("Limiter", "of "+opts.Limiter.Limit().String(), "of a limit that is a rate; http.Transport.MaxConnsPerHost bounds what is under way")
+	}
+	t := &Transport{
+		base: opts.Base, limiter: opts.Limiter, key: opts.Key, cost: opts.Cost, maxWait: opts.MaxWait, retries: opts.Retries,
+		origins: origins{all: map[string]*origin{}},
+	}
+	if t.base == nil {
+		t.base = http.DefaultTransport
+	}
+	if t.maxWait == 0 {
+		t.maxWait = DefaultMaxWait
+	}
+	return t, nil
+}
+
+// CloseIdleConnections closes those of Base, if it has that method.
+func (t *Transport) CloseIdleConnections() {
+	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	p := passage{t: t, r: r, server: originOf(r), cost: 1}
+	p.payer = p.server
+	if t.key != nil {
+		p.payer = t.key(r)
+		p.server += " " + p.payer
+	}
+	if t.cost != nil {
+		p.cost = t.cost(r)
+	}
+	for p.attempt = 0; ; p.attempt++ {
+		if err := p.admit(); err != nil {
+			closeBody(p.r)
+			return nil, err
+		}
+		answer, again, err := p.send()
+		if err != nil || !again {
+			return answer, err
+		}
+	}
+}
+
+// A passage is one request on its way, however many times it is sent.
+type passage struct {
+	t             *Transport
+	r             *http.Request // to send next
+	server, payer string        // the keys of what the server said, and of the limiter
+	cost          int64         // of the limiter
+	ticket        ticket
+	attempt       int
+	pause         time.Duration // before it is sent again, of a server that does not say
+}
+
+// admit waits until the request may be sent: by what the server said, and then at the limiter's pace. What the server says in the meantime stands too.
+func (p *passage) admit() error {
+	ctx := p.r.Context()
+	if err := sleep(ctx, p.pause); err != nil {
+		return err
+	}
+	for {
+		if err := p.t.origins.enter(ctx, p.server, p.t.maxWait, &p.ticket); err != nil {
+			return err
+		}
+		if p.t.limiter == nil {
+			return nil
+		}
+		if err := p.t.limiter.Wait(ctx, p.payer, p.cost); err != nil {
+			p.t.origins.leave(&p.ticket)
+			return err
+		}
+		if p.t.origins.confirm(&p.ticket) {
+			return nil
+		}
+		if _, err := p.t.limiter.Refund(context.WithoutCancel(ctx), p.payer, p.cost); err != nil {
+			return err
+		}
+	}
+}
+
+// send sends the request, and keeps what the answer says. It reports whether the request is to be sent again: then the answer is closed.
+func (p *passage) send() (answer *http.Response, again bool, err error) {
+	answer, err = p.t.base.RoundTrip(p.r)
+	if err != nil {
+		p.t.origins.answered(&p.ticket, 0, header.Report{})
+		return answer, false, err
+	}
+	report := header.Read(answer.Header, time.Now())
+	until := p.t.origins.answered(&p.ticket, answer.StatusCode, report)
+	if p.attempt >= p.t.retries || !mayRepeat(p.r, answer.StatusCode, report.Retry) {
+		return answer, false, nil
+	}
+	wait := time.Until(until)
+	p.pause = 0
+	if until.IsZero() {
+		p.pause = backOff(p.attempt)
+		wait = p.pause
+	}
+	if tooLong(p.r.Context(), wait, p.t.maxWait) != nil {
+		return answer, false, nil
+	}
+	next, err := repeat(p.r)
+	if err != nil {
+		return answer, false, nil //nolint:nilerr // what can't be sent again has an answer
+	}
+	drain(answer.Body)
+	p.r = next
+	return nil, true, nil
+}
+
+// A WaitError reports a request that was not sent, because the server had said that it should not be before a time that is too far ahead.
+type WaitError struct {
+	Until time.Time     // when it may be sent; the zero time if that is not known
+	Wait  time.Duration // how long that is; 0 if it is not known: no turn came in the time that it could wait
+	Most  time.Duration // how long it could have waited: TransportOptions.MaxWait, or until the deadline of its context
+	// Deadline says that the deadline was sooner: the error is context.DeadlineExceeded.
+	Deadline bool
+}
+
+// Error implements error.
+func (e *WaitError) Error() string {
+	switch {
+	case e.Wait == 0:
+		return fmt.Sprintf("httplimit: no turn came in %v (MaxWait): others were before, or are under way and not answered", e.Most)
+	case e.Deadline:
+		return fmt.Sprintf("httplimit: the server asked to wait %v more, and the deadline is in %v", e.Wait, e.Most)
+	}
+	return fmt.Sprintf("httplimit: the server asked to wait %v more; accepted: up to %v (MaxWait)", e.Wait, e.Most)
+}
+
+// Unwrap returns context.DeadlineExceeded if that is why the request could not wait.
+func (e *WaitError) Unwrap() error {
+	if e.Deadline {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// tooLong returns a *WaitError if the wait would outlast the deadline of ctx, or the longest wait.
+func tooLong(ctx context.Context, wait, most time.Duration) error {
+	if wait <= 0 {
+		return nil
+	}
+	now := time.Now()
+	if deadline, ok := ctx.Deadline(); ok && wait > deadline.Sub(now) {
+		return &WaitError{Until: now.Add(wait), Wait: wait, Most: deadline.Sub(now), Deadline: true}
+	}
+	if wait > most {
+		return &WaitError{Until: now.Add(wait), Wait: wait, Most: most}
+	}
+	return nil
+}
