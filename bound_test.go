@@ -3,6 +3,7 @@ package weir_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -128,6 +129,7 @@ func TestSetLimitMeanwhile(t *testing.T) {
 		}
 		return d.Allowed
 	}
+	charges := slices.Repeat([]weir.Charge{{l, "k", 1}}, 500) // are one
 	stop := make(chan struct{})
 	var changing sync.WaitGroup
 	changing.Go(func() {
@@ -141,12 +143,12 @@ func TestSetLimitMeanwhile(t *testing.T) {
 		}
 	})
 	together(4, func(int) {
-		for range 400 {
+		for range 200 {
 			if fine(l.Take(background, "k", 1)) {
 				kept.Add(1)
 			}
 			fine(l.Peek(background, "other"))
-			if d, _, err := weir.TakeAll(background, weir.Charge{l, "k", 1}, weir.Charge{l, "k", 1}); fine(d, err) {
+			if d, _, err := weir.TakeAll(background, charges...); fine(d, err) {
 				kept.Add(1)
 			}
 			if r, err := l.Reserve(background, "k", 2); fine(r.Decision, err) {

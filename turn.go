@@ -3,6 +3,7 @@ package weir
 import (
 	"context"
 	"math/big"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -36,15 +37,19 @@ func (l *Limiter) takePlace(ctx context.Context, b *bound, key string, cost int6
 	return d, p, t, err
 }
 
-// takeTurn is Take that notes the turn of a request that is admitted with a delay. A turn that would come too
+// takeTurn is Take that notes the turn of a request that a leaky-queue admits, if that is still to come. A turn that would come too
 // late for the context is given back.
 func (l *Limiter) takeTurn(ctx context.Context, b *bound, key string, cost int64) (Decision, *turn, error) {
 	d, p, _, err := l.takePlace(ctx, b, key, cost)
-	if err != nil || !d.Allowed || d.Delay == 0 {
+	if err != nil || !d.Allowed || b.limit.Algorithm != LeakyQueue {
 		return d, nil, err
 	}
 	t := &turn{place: p, moved: make(chan struct{}, 1)}
-	if wait := l.addTurn(key, t); tooLate(ctx, wait) {
+	wait, waits := l.addTurn(key, t)
+	switch {
+	case !waits:
+		return d, nil, nil
+	case tooLate(ctx, wait):
 		return d, nil, l.giveUp(ctx, key, t, late(key, wait))
 	}
 	return d, t, nil
@@ -89,16 +94,24 @@ func (ls *lines) start(t *turn) time.Time {
 	return t.start
 }
 
-// addTurn puts a turn among the others, and returns the wait for it.
-func (l *Limiter) addTurn(key string, t *turn) time.Duration {
+// addTurn puts a turn behind all others, also when the limit has changed and the next one knows of less that is under way than there is. It returns the
+// wait for it. A turn that is now is not put anywhere if there are no others.
+func (l *Limiter) addTurn(key string, t *turn) (wait time.Duration, waits bool) {
 	l.lines.mu.Lock()
 	defer l.lines.mu.Unlock()
 	n := l.lines.at(key)
-	n.turns = slices.Insert(n.turns, n.behind(t.start), t)
-	if b := l.bound.Load(); b != t.under { // the limit has changed since
+	switch last := len(n.turns) - 1; {
+	case last >= 0:
+		t.start = later(t.start, n.turns[last].over())
+	case !time.Now().Before(t.start):
+		l.lines.tidy(key, n)
+		return 0, false
+	}
+	n.turns = append(n.turns, t)
+	if b := l.bound.Load(); b != t.under { // it has changed since this one asked
 		n.hasten(b)
 	}
-	return time.Until(t.start)
+	return time.Until(t.start), true
 }
 
 // hasten gives earlier times to turns that wait at a slower pace than that of the next limit, if it is a leaky-queue: all that is still to come of the wait goes by
@@ -111,30 +124,37 @@ func (n *line) hasten(next *bound) {
 	var free time.Time // when the turn ahead has had its time
 	for _, t := range n.turns {
 		if old := interval(t.pace); pace.Cmp(old) < 0 && now.Before(t.start) {
-			start := now.Add(stretch(t.start.Sub(now), old, pace))
-			if start.Before(free) {
-				start = free
-			}
-			if start.Before(t.start) {
+			if start := later(now.Add(stretch(t.start.Sub(now), old, pace)), free); start.Before(t.start) {
 				t.start = start
 			}
 			t.pace = next.limit
 			signal(t.moved)
 		}
-		free = t.start.Add(roundUp(new(big.Rat).Mul(new(big.Rat).SetInt64(t.cost), interval(t.pace))))
+		free = t.over()
 	}
+}
+
+// over is when a place has had its time, rounded down, so that it is never later than the store has it.
+func (p place) over() time.Time {
+	hi, lo := bits.Mul64(uint64(p.cost), uint64(p.pace.Period))
+	span, _ := bits.Div64(hi, lo, uint64(p.pace.Count)) // at most the time for the capacity, which is less than 73 years
+	return p.start.Add(time.Duration(span))
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // interval returns the time between two units of a limit, in nanoseconds.
 func interval(l Limit) *big.Rat { return big.NewRat(int64(l.Period), l.Count) }
 
-// stretch returns a wait at one pace as one at another, which is faster.
+// stretch returns a wait at one pace as one at another, which is faster, rounded up.
 func stretch(wait time.Duration, from, to *big.Rat) time.Duration {
-	waits := new(big.Rat).SetInt64(int64(wait))
-	return roundUp(waits.Mul(waits, new(big.Rat).Quo(to, from)))
-}
-
-func roundUp(x *big.Rat) time.Duration {
+	x := new(big.Rat).SetInt64(int64(wait))
+	x.Mul(x, new(big.Rat).Quo(to, from))
 	ns, rest := new(big.Int).QuoRem(x.Num(), x.Denom(), new(big.Int))
 	return time.Duration(ns.Int64() + int64(rest.Sign()))
 }
