@@ -2,6 +2,7 @@ package admission_test
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -134,6 +135,22 @@ func TestChargesAboveTheEstimate(t *testing.T) {
 		time.Sleep(time.Hour)
 		wantRemaining(t, l, 50)
 	})
+}
+
+// A charge beyond all bounds is a very large one.
+func TestChargesBeyondAllBounds(t *testing.T) {
+	var log logged
+	o := admission.Options{Charge: func(*http.Request, admission.Response) int64 { return math.MaxInt64 }, Log: logTo(&log)}
+	for _, g := range []*admission.Gate{
+		gate(t, limiter(t, "100/1h", weir.WithName("n")), o),
+		gate(t, policies(t, "policies: [{name: p, key: all, limits: [100/1h]}]", policy.Options{}), o),
+	} {
+		a := g.Admit(request("/"))
+		a.Finish(status(200))
+		if wantOutcome(t, g.Admit(request("/")), admission.Denied); log.Len() > 0 {
+			t.Errorf("logged: %s", &log)
+		}
+	}
 }
 
 // Any sequence of requests and answers leaves what a count of them says.

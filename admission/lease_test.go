@@ -214,11 +214,30 @@ func TestRenewalsThatFail(t *testing.T) {
 		if n := strings.Count(log.String(), "others have its place"); n != 1 {
 			t.Errorf("logged %d times:\n%s", n, &log)
 		}
+		time.Sleep(time.Minute)
+		if n := strings.Count(log.String(), "was not renewed"); n != 3 {
+			t.Errorf("what is lost is renewed: logged %d times:\n%s", n, &log)
+		}
 		a.Finish(status(200))
 		wantOutcome(t, g.Admit(request("/")), admission.Denied)
 		other.Finish(status(200))
 		if strings.Contains(log.String(), peer) {
 			t.Errorf("the log has the client's address:\n%s", &log)
+		}
+	})
+}
+
+// That a lease was over when its request was answered is logged.
+func TestLeasesThatWereOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log logged
+		s := &slowStore{Store: memory.New(memory.Options{}), fails: errors.New("no answer")}
+		g := gate(t, policies(t, twoAtOnce, policy.Options{Store: s}), admission.Options{Log: logTo(&log)})
+		a := g.Admit(request("/"))
+		time.Sleep(time.Minute)
+		a.Finish(status(200))
+		if n := strings.Count(log.String(), "was not settled"); n != 1 {
+			t.Errorf("logged %d times:\n%s", n, &log)
 		}
 	})
 }
