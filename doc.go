@@ -19,6 +19,7 @@
 //   - [Limiter.Wait] blocks until the request may pass, first in, first out.
 //   - [Limiter.Reserve] is a Take that can be cancelled, for work that may not happen, and of a concurrent limit for work that is in flight.
 //   - [Limiter.Hold] takes an estimate, for work whose cost is known at its end.
+//   - [Limiter.SetLimit] changes the limit while it is used; what was used stays used.
 //
 // Those that end in At take the time as an argument, for tests, replays and simulations.
 //

@@ -24,6 +24,9 @@ func (e *CapacityError) Error() string {
 // ctx.Err(). When it is known that the wait would outlast the deadline of ctx, Wait returns at once with an error
 // that is [context.DeadlineExceeded]. A cost above the capacity is a [*CapacityError].
 //
+// When SetLimit changes the limit of this Limiter, Wait asks again at once. Of what others change or give back, another Limiter of the name or another process, it learns
+// when its time comes: it asks again when the store has said that it would pass.
+//
 // Under a leaky-queue Wait also waits for the turn that Take would return as Delay. Waits are in real time, whatever
 // the clock of WithClock says.
 func (l *Limiter) Wait(ctx context.Context, key string, cost int64) error {
