@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/netip"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -189,5 +190,56 @@ func FuzzClientIP(f *testing.F) {
 			return // the model is slow
 		}
 		checkClient(t, fields[uint(field)%uint(len(fields))], remote, strings.Split(lines, "\n"))
+	})
+}
+
+// What is taken for a proxy is an address or a CIDR, and trusts the addresses that are in it, and not the one before nor the one after.
+func FuzzBehind(f *testing.F) {
+	for _, text := range []string{"10.0.0.0/8", "10.1.2.3/8", "::ffff:10.0.0.0/104", "2001:db8::/32", "192.0.2.7", "::ffff:192.0.2.7", "fe80::1%eth0", "::/0", "::ffff:0:0/96", "0.0.0.0/1", "ff00::/8", "unix", ""} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		ip, err := identity.Behind("X-Forwarded-For", text)
+		if (ip == nil) == (err == nil) {
+			t.Fatalf("%q: %v and the error %v", text, ip, err)
+		}
+		if err != nil || text == "unix" {
+			return
+		}
+		address, width, cidr := strings.Cut(text, "/")
+		first, err := netip.ParseAddr(address)
+		if err != nil || first.Zone() != "" {
+			t.Fatalf("%q is accepted: %v", text, err)
+		}
+		bits := first.BitLen()
+		if cidr {
+			if bits, err = strconv.Atoi(width); err != nil {
+				t.Fatalf("%q is accepted: %v", text, err)
+			}
+		}
+		if first.Is4In6() {
+			first, bits = first.Unmap(), bits-96
+		}
+		if bits <= 0 {
+			t.Fatalf("%q is accepted: all addresses", text)
+		}
+		last := first.AsSlice()
+		lowest := first.AsSlice()
+		for i := bits; i < first.BitLen(); i++ {
+			last[i/8] |= 0x80 >> (i % 8)
+			lowest[i/8] &^= 0x80 >> (i % 8)
+		}
+		from, _ := netip.AddrFromSlice(lowest)
+		to, _ := netip.AddrFromSlice(last)
+		told := netip.MustParseAddr("203.0.113.77")
+		for addr, trusted := range map[netip.Addr]bool{from: true, to: true, first: true, from.Prev(): false, to.Next(): false} {
+			if addr.Unmap() != addr || !addr.IsValid() { // the neighbour of a network at the end of its family
+				continue
+			}
+			r := &http.Request{RemoteAddr: netip.AddrPortFrom(addr, 1).String(), Header: http.Header{"X-Forwarded-For": {told.String()}}}
+			if got := ip.Addr(r); trusted != (got == told) && addr != told {
+				t.Errorf("behind %q, from %s it is %s", text, addr, got)
+			}
+		}
 	})
 }
