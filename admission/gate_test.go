@@ -172,6 +172,23 @@ func TestOverride(t *testing.T) {
 	}
 }
 
+// A limit that changes while requests come is told as it is, and decides as it is.
+func TestLimitsThatChange(t *testing.T) {
+	l := limiter(t, "fixed-window 10/24h", weir.WithName("n"))
+	g := gate(t, l, admission.Options{})
+	for _, text := range []string{"fixed-window 10/24h", "fixed-window 20/24h", "concurrent 5 lease=30s", "fixed-window 10/24h"} {
+		if err := l.SetLimit(weir.MustParseLimit(text)); err != nil {
+			t.Fatal(err)
+		}
+		a := g.Admit(request("/"))
+		wantOutcome(t, a, admission.Admitted)
+		if wantEach(t, a, text); a.Held() != (text[0] == 'c') {
+			t.Errorf("%s holds something: %v", text, a.Held())
+		}
+		a.Finish(admission.Response{})
+	}
+}
+
 // Many limits are told by their own names, more than are kept.
 func TestNamesOfManyLimits(t *testing.T) {
 	var l *weir.Limiter

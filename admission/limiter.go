@@ -52,12 +52,11 @@ func (g *Gate) reserve(l *weir.Limiter, r *http.Request, a *Admission, key strin
 		return err
 	}
 	a.Decision = reservation.Decision
-	limit := l.Limit()
-	switch {
+	switch length := reservation.Lease(); { // not l.Limit(), which may have changed since
 	case !a.Decision.Allowed || cost == 0:
-	case limit.Algorithm == weir.Concurrent:
+	case length > 0:
 		a.held = newHeld(g, r, a.Decision.Delay, &lease{reservation})
-		a.held.renewEvery(limit.Period) //nolint:contextcheck // for as long as the request is served, whatever becomes of its context
+		a.held.renewEvery(length) //nolint:contextcheck // for as long as the request is served, whatever becomes of its context
 	case a.Decision.Delay > 0:
 		a.held = newHeld(g, r, a.Decision.Delay, &turn{reservation})
 	}
