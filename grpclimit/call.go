@@ -19,6 +19,7 @@ type call struct {
 	message any // what is to be decided on: a unary call's request, a stream's message, or nil
 	answer  Answer
 	peer    peer.Peer
+	url     url.URL
 }
 
 type callKey struct{}
@@ -38,7 +39,8 @@ func callOf(r *http.Request) *call { return r.Context().Value(callKey{}).(*call)
 
 // request makes the request of HTTP that the call is on the wire. If it is not to be identified by what it says, only its peer's address is in it.
 func (c *call) request(identify bool) *http.Request {
-	r := &http.Request{Method: http.MethodPost, URL: &url.URL{Path: c.method}, Proto: "HTTP/2.0", ProtoMajor: 2, Body: http.NoBody}
+	c.url.Path = c.method
+	r := &http.Request{Method: http.MethodPost, URL: &c.url, Proto: "HTTP/2.0", ProtoMajor: 2, Body: http.NoBody}
 	if p, ok := peer.FromContext(c.Context); ok {
 		c.peer = *p
 	}

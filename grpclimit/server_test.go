@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -247,6 +248,60 @@ policies:
 	}
 	_, err = client.EmptyCall(t.Context(), &pb.Empty{})
 	wantCode(t, err, codes.ResourceExhausted)
+}
+
+// everyone has one grant.
+type everyone struct{ grant policy.Grant }
+
+func (e everyone) Grant(string) (*policy.Grant, bool)       { return &e.grant, true }
+func (e everyone) Grants(f func(*policy.Grant) error) error { return f(&e.grant) }
+
+func TestAPlanThatIsDeny(t *testing.T) {
+	set := policies(t, `
+policies:
+  - {name: api, key: client_ip, limits: [5/1h], plans: {blocked: deny}}
+`)
+	if err := set.UseClients(everyone{policy.Grant{Plan: "blocked"}}); err != nil {
+		t.Fatal(err)
+	}
+	client := serve(t, &service{}, server(t, set, grpclimit.Options{}))
+	_, err := client.EmptyCall(t.Context(), &pb.Empty{})
+	wantCode(t, err, codes.PermissionDenied)
+	if details := status.Convert(err).Details(); len(details) > 0 {
+		t.Errorf("the details are %v, want none: there is nothing to wait for", details)
+	}
+}
+
+// Of several limits, those are told that never admit the call, and not those that are used up for now.
+func TestACallCostsMoreThanOneOfSeveralLimits(t *testing.T) {
+	set := policies(t, `
+policies:
+  - {name: small, key: client_ip, limits: [3/1h]}
+  - {name: large, key: client_ip, limits: [10/1h]}
+`)
+	cost := int64(3)
+	client := serve(t, &service{}, server(t, set, grpclimit.Options{Cost: func(context.Context, string, any) int64 { return cost }}))
+	for _, c := range []struct {
+		cost  int64
+		code  codes.Code
+		names []string
+	}{
+		{3, codes.OK, nil},
+		{2, codes.ResourceExhausted, []string{"small"}},
+		{8, codes.FailedPrecondition, []string{"small"}},
+		{11, codes.FailedPrecondition, []string{"small", "large"}},
+	} {
+		cost = c.cost
+		_, err := client.EmptyCall(t.Context(), &pb.Empty{})
+		wantCode(t, err, c.code)
+		var names []string
+		for _, v := range detail[*errdetails.QuotaFailure](t, err).GetViolations() {
+			names = append(names, v.GetSubject())
+		}
+		if !slices.Equal(names, c.names) {
+			t.Errorf("a cost of %d is denied by %q, want %q", c.cost, names, c.names)
+		}
+	}
 }
 
 func TestKeysAreOfMetadata(t *testing.T) {
