@@ -232,6 +232,25 @@ func TestLeasesOutliveALowering(t *testing.T) {
 	}
 }
 
+func TestLeaseIsOfTheLimitThatGaveIt(t *testing.T) {
+	l := limiter(t, "concurrent 1 lease=10s", weir.WithName("jobs"))
+	lease := func(want time.Duration) {
+		t.Helper()
+		r, err := l.Reserve(background, "k", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		setLimit(t, l, "concurrent 1 lease=1m")
+		if got := r.Lease(); got != want {
+			t.Errorf("the lease is %v, want %v", got, want)
+		}
+	}
+	lease(10 * time.Second)
+	lease(0) // it was denied
+	setLimit(t, l, "10/1s")
+	lease(0)
+}
+
 // TestSetLimitToTheSameIsNothing: who waits goes on waiting for as long.
 func TestSetLimitToTheSameIsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -93,3 +93,19 @@ func ExampleReservation_Renew() {
 	// <nil>
 	// 2 <nil>
 }
+
+// Work renews its lease some times before it is over.
+func ExampleReservation_Lease() {
+	uploads := mustNew("concurrent 2 lease=30s")
+	ctx := context.Background()
+	upload, err := uploads.Reserve(ctx, "user:42", 1)
+	if err != nil {
+		panic(err)
+	}
+	defer upload.Cancel(ctx)
+	renewals := time.NewTicker(upload.Lease() / 3)
+	defer renewals.Stop()
+	fmt.Println(upload.Lease())
+	// Output:
+	// 30s
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/weirlimit/weir/store"
 )
@@ -34,6 +35,15 @@ func (l *Limiter) Reserve(ctx context.Context, key string, cost int64) (*Reserva
 		return nil, err
 	}
 	return &Reservation{Decision: d, limiter: l, taken: t, place: p}, nil
+}
+
+// Lease returns how long what is reserved of a concurrent limit is kept unless it is renewed. It is 0 of any other limit, and if nothing is reserved. It goes by the limit
+// that the reservation was made under, which may not be the limiter's any more.
+func (r *Reservation) Lease() time.Duration {
+	if limit := r.place.under.limit; limit.Algorithm == Concurrent && r.Allowed {
+		return limit.Period
+	}
+	return 0
 }
 
 // Cancel gives back what was reserved, once; after it has succeeded, further calls do nothing. It gives back what the
