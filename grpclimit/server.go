@@ -48,6 +48,8 @@ func NewServer[L admission.Limits](limits L, opts Options) (*Server, error) {
 var unanswered = Answer{Code: codes.Internal, Err: errors.New("grpclimit: the handler did not return")}
 
 // Unary is a grpc.UnaryServerInterceptor.
+//
+//nolint:contextcheck // what a call holds is settled also when its context has ended
 func (s *Server) Unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (response any, err error) {
 	if s.skips(ctx, info.FullMethod) {
 		return handler(ctx, request)
