@@ -67,8 +67,7 @@ func ExampleWaitError() {
 			return
 		}
 		answer, err := transport.RoundTrip(request)
-		var wait *httplimit.WaitError
-		if errors.As(err, &wait) {
+		if wait, ok := errors.AsType[*httplimit.WaitError](err); ok {
 			fmt.Println(wait.Error() != "", wait.Wait > 59*time.Minute, wait.Until.After(time.Now()), wait.Unwrap())
 			return
 		}

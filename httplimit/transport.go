@@ -168,16 +168,14 @@ func (p *passage) send() (answer *http.Response, again bool, err error) {
 		p.pause = backOff(p.attempt)
 		wait = p.pause
 	}
-	if tooLong(p.r.Context(), wait, p.t.maxWait) != nil {
-		return answer, false, nil
+	if tooLong(p.r.Context(), wait, p.t.maxWait) == nil {
+		if next, err := repeat(p.r); err == nil {
+			drain(answer.Body)
+			p.r = next
+			return nil, true, nil
+		}
 	}
-	next, err := repeat(p.r)
-	if err != nil {
-		return answer, false, nil //nolint:nilerr // what can't be sent again has an answer
-	}
-	drain(answer.Body)
-	p.r = next
-	return nil, true, nil
+	return answer, false, nil
 }
 
 // A WaitError reports a request that was not sent, because the server had said that it should not be before a time that is too far ahead.

@@ -106,6 +106,8 @@ func send(t *testing.T, c *http.Client, endpoint string) *http.Response {
 	return answer
 }
 
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+
 // within fails if the time is not from the first to the second.
 func within(t *testing.T, what string, got, first, last time.Duration) {
 	t.Helper()
@@ -200,6 +202,91 @@ func TestTransportRetryAfterWins(t *testing.T) {
 	})
 }
 
+// Retry-After also wins over what another answer said of a limit before.
+func TestTransportRetryAfterWinsOverWhatWasSaid(t *testing.T) {
+	answer := func(r *http.Request) *http.Response {
+		if r.URL.Path == "/late" {
+			time.Sleep(2 * time.Second)
+			return told(429, "Retry-After", "5")
+		}
+		return told(200, "RateLimit", `"a";r=0;t=50`)
+	}
+	bubble(t, httplimit.TransportOptions{}, answer, func(t *testing.T, s *fakeServer, c *http.Client) {
+		var all sync.WaitGroup
+		all.Go(func() { send(t, c, "https://api.example/late") })
+		synctest.Wait()
+		send(t, c, endpoint)
+		send(t, c, endpoint)
+		within(t, "the third", s.came[2], 7*time.Second, 7500*time.Millisecond)
+		all.Wait()
+	})
+}
+
+// A later answer may leave more: that of a request that was sent when the earlier one was known.
+func TestTransportLaterAnswersMayLeaveMore(t *testing.T) {
+	slow := func() *http.Response { time.Sleep(time.Second); return told(200, "RateLimit", `"a";r=5;t=60`) }
+	bubble(t, httplimit.TransportOptions{}, replies(fixed(200, "RateLimit", `"a";r=1;t=60`), slow), func(t *testing.T, s *fakeServer, c *http.Client) {
+		send(t, c, endpoint)
+		send(t, c, endpoint)
+		var all sync.WaitGroup
+		for range 5 {
+			all.Go(func() { send(t, c, endpoint) })
+		}
+		all.Wait()
+		within(t, "the last", s.came[6], time.Second, time.Second)
+	})
+}
+
+// Of two pauses the longer one stands.
+func TestTransportKeepsTheLongerPause(t *testing.T) {
+	answer := func(r *http.Request) *http.Response {
+		if r.URL.Path == "/late" {
+			time.Sleep(2 * time.Second)
+			return told(429, "Retry-After", "5")
+		}
+		return told(429, "Retry-After", "30")
+	}
+	bubble(t, httplimit.TransportOptions{}, answer, func(t *testing.T, s *fakeServer, c *http.Client) {
+		var all sync.WaitGroup
+		all.Go(func() { send(t, c, "https://api.example/late") })
+		synctest.Wait()
+		send(t, c, endpoint)
+		all.Wait()
+		send(t, c, endpoint)
+		within(t, "the third", s.came[2], 30*time.Second, 33*time.Second)
+	})
+}
+
+// An answer that says nothing of a limit may have been counted by it.
+func TestTransportCountsSilentAnswers(t *testing.T) {
+	bubble(t, httplimit.TransportOptions{}, replies(fixed(200, "RateLimit", `"a";r=2;t=30`), fixed(200)), func(t *testing.T, s *fakeServer, c *http.Client) {
+		for range 4 {
+			send(t, c, endpoint)
+		}
+		within(t, "the third", s.came[2], 0, 0)
+		within(t, "the fourth", s.came[3], 30*time.Second, 33*time.Second)
+	})
+}
+
+// The clients of a server that has denied them do not all come back at one instant.
+func TestTransportPausesDiffer(t *testing.T) {
+	bubble(t, httplimit.TransportOptions{Retries: 1, MaxWait: 2 * time.Minute}, replies(fixed(429, "Retry-After", "100")), func(t *testing.T, s *fakeServer, c *http.Client) {
+		var all sync.WaitGroup
+		for i := range 20 {
+			all.Go(func() { send(t, c, fmt.Sprintf("https://%d.example/", i)) })
+		}
+		all.Wait()
+		times := map[time.Duration]bool{}
+		for _, at := range s.came[20:] {
+			within(t, "again", at, 100*time.Second, 110*time.Second)
+			times[at] = true
+		}
+		if len(times) < 15 {
+			t.Errorf("20 clients come back at %d times", len(times))
+		}
+	})
+}
+
 // After a pause one request goes, and of a server that does not say how many more it lets pass, one more for each answer. They go in the order in which they came.
 func TestTransportComesBackOneByOne(t *testing.T) {
 	var mu sync.Mutex
@@ -225,8 +312,8 @@ func TestTransportComesBackOneByOne(t *testing.T) {
 		if got := strings.Join(order, ""); got[:len("/first/0")] != "/first/0" {
 			t.Errorf("order %s, want 0 first", got)
 		}
-		for i, want := range []time.Duration{0, 1, 1, 2, 2, 2, 2} { // seconds after the first
-			within(t, fmt.Sprint(i), s.came[i+1]-s.came[1], want*time.Second, want*time.Second)
+		for i, want := range []float64{0, 1, 1, 2, 2, 2, 2} { // seconds after the first
+			within(t, fmt.Sprint(i), s.came[i+1]-s.came[1], seconds(want), seconds(want))
 		}
 	})
 }
@@ -235,7 +322,10 @@ func TestTransportComesBackOneByOne(t *testing.T) {
 func TestTransportCountsWhatIsUnderWay(t *testing.T) {
 	answer := replies(
 		fixed(200, "RateLimit", `"a";r=100;t=60, "b";r=3;t=20`),
-		func() *http.Response { time.Sleep(time.Second); return told(200, "RateLimit", `"a";r=90;t=60, "b";r=0;t=19`) },
+		func() *http.Response {
+			time.Sleep(time.Second)
+			return told(200, "RateLimit", `"a";r=90;t=60, "b";r=0;t=19`)
+		},
 	)
 	bubble(t, httplimit.TransportOptions{}, answer, func(t *testing.T, s *fakeServer, c *http.Client) {
 		send(t, c, endpoint)
@@ -276,7 +366,7 @@ func TestTransportSlowAnswersHoldUpNoOthers(t *testing.T) {
 func TestTransportHeedsOnlyWhatMatters(t *testing.T) {
 	for name, test := range map[string]struct {
 		fields []string
-		wait   time.Duration // before the third request
+		wait   float64 // seconds before the second request
 	}{
 		"nothing is left":             {[]string{"RateLimit", `"a";r=0;t=9`}, 9},
 		"the most restrictive":        {[]string{"RateLimit", `"a";r=0;t=9, "b";r=0;t=30, "c";r=9;t=50`}, 30},
@@ -294,7 +384,7 @@ func TestTransportHeedsOnlyWhatMatters(t *testing.T) {
 			bubble(t, httplimit.TransportOptions{}, replies(fixed(200, test.fields...), fixed(200)), func(t *testing.T, s *fakeServer, c *http.Client) {
 				send(t, c, endpoint)
 				send(t, c, endpoint)
-				within(t, "the second", s.came[1], test.wait*time.Second, test.wait*1100*time.Millisecond)
+				within(t, "the second", s.came[1], seconds(test.wait), seconds(1.1*test.wait))
 			})
 		})
 	}

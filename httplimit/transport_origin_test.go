@@ -1,0 +1,154 @@
+package httplimit
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/weirlimit/weir/httplimit/header"
+)
+
+// However many servers a client asks, what is kept is bounded; what a server with a request under way said is kept.
+func TestOriginsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		os := origins{all: map[string]*origin{}}
+		ask := func(name string, report header.Report, status int) {
+			var k ticket
+			if err := os.enter(t.Context(), name, time.Minute, &k); err != nil {
+				t.Fatal(err)
+			}
+			os.answered(&k, status, report)
+		}
+		ask("plain", header.Report{}, 200)
+		if len(os.all) != 0 {
+			t.Errorf("%d servers are kept that said nothing", len(os.all))
+		}
+		var busy ticket
+		if err := os.enter(t.Context(), "busy", time.Minute, &busy); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 10 * mostOrigins {
+			ask(fmt.Sprint(i), header.Report{Retry: true, RetryAfter: time.Hour}, http.StatusTooManyRequests)
+			if len(os.all) > 2*mostOrigins {
+				t.Fatalf("%d servers are kept", len(os.all))
+			}
+		}
+		if os.all["busy"] != busy.origin {
+			t.Error("the server with a request under way is forgotten")
+		}
+		time.Sleep(2 * time.Hour) // over, and forgotten when there is need
+		for i := range 2 * mostOrigins {
+			ask(fmt.Sprint("new", i), header.Report{Retry: true, RetryAfter: time.Hour}, http.StatusTooManyRequests)
+		}
+		if len(os.all) > 2*mostOrigins {
+			t.Errorf("%d servers are kept", len(os.all))
+		}
+	})
+}
+
+// The order of waiters is that in which they first came, also of one that has to wait again.
+func TestWaitersKeepTheirPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		os := origins{all: map[string]*origin{}}
+		var tickets [4]ticket
+		if err := os.enter(t.Context(), "s", time.Hour, &tickets[0]); err != nil { // came first
+			t.Fatal(err)
+		}
+		var other ticket
+		if err := os.enter(t.Context(), "s", time.Hour, &other); err != nil {
+			t.Fatal(err)
+		}
+		os.answered(&other, 429, header.Report{Retry: true, RetryAfter: time.Minute})
+		order := make(chan int, 3)
+		enter := func(i int) {
+			go func() {
+				if err := os.enter(context.Background(), "s", time.Hour, &tickets[i]); err != nil {
+					t.Error(err)
+				}
+				order <- i
+				time.Sleep(time.Second)
+				os.answered(&tickets[i], 200, header.Report{})
+			}()
+			synctest.Wait()
+		}
+		enter(1)
+		enter(2)
+		if os.confirm(&tickets[0]) {
+			t.Error("a ticket is good in a pause")
+		}
+		enter(0)
+		time.Sleep(time.Hour)
+		for want := range 3 {
+			if got := <-order; got != want {
+				t.Errorf("%d went before %d", got, want)
+			}
+		}
+	})
+}
+
+// Whatever servers say, and in whatever order answers come: what is let go of a window is never more than what the latest answer that could count it has left, and nothing is
+// let go in a pause.
+func TestOriginAgainstAModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o, now := &origin{}, time.Unix(1_800_000_000, 0)
+		var flying []ticket
+		var pauseEnd time.Time
+		// The server: a window of so many requests, counted when they come; they come in any order.
+		size := rapid.Int64Range(1, 8).Draw(t, "size")
+		left, end := size, now.Add(10*time.Second)
+		counted := map[uint64]int64{} // what the server had left after each request
+		informed := false             // since the window began
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			now = now.Add(time.Duration(rapid.Int64Range(0, 300).Draw(t, "ms")) * time.Millisecond)
+			if !now.Before(end) {
+				left, end, informed = size, now.Add(10*time.Second), false
+			}
+			switch rapid.IntRange(0, 2).Draw(t, "what") {
+			case 0: // one more, if it may
+				if o.open(now) {
+					if now.Before(pauseEnd) {
+						t.Fatal("let go in a pause")
+					}
+					o.sent++
+					f := flight{o.sent, now}
+					o.flights = append(o.flights, f)
+					flying = append(flying, ticket{flight: f})
+				}
+			case 1: // one comes to the server
+				for _, k := range flying {
+					if _, ok := counted[k.flight.number]; !ok {
+						left--
+						counted[k.flight.number] = left
+						if left < 0 && informed {
+							t.Fatalf("a request too many: %d were left", size)
+						}
+						break
+					}
+				}
+			case 2: // one is answered
+				for i, k := range flying {
+					n, ok := counted[k.flight.number]
+					if !ok {
+						continue
+					}
+					flying = append(flying[:i:i], flying[i+1:]...)
+					o.land(&k)
+					o.expire(now)
+					if n < 0 {
+						pauseEnd = end
+						o.learn(429, header.Report{Retry: true, RetryAfter: end.Sub(now)}, k.flight, now)
+						break
+					}
+					o.learn(200, header.Report{Limits: []header.State{{Name: "w", Remaining: n, Within: end.Sub(now)}}}, k.flight, now)
+					informed = informed || len(flying) == 0
+					break
+				}
+			}
+		}
+	})
+}
