@@ -55,6 +55,13 @@ func (s *fakeServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
+// count returns how many requests came so far.
+func (s *fakeServer) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.came)
+}
+
 // told is an answer with header fields: name, value, and so on.
 func told(status int, fields ...string) *http.Response {
 	h := http.Header{}
@@ -334,8 +341,8 @@ func TestTransportCountsWhatIsUnderWay(t *testing.T) {
 			all.Go(func() { send(t, c, endpoint) })
 		}
 		synctest.Wait()
-		if len(s.came) != 4 {
-			t.Errorf("%d requests were sent, want 1 and 3", len(s.came))
+		if n := s.count(); n != 4 {
+			t.Errorf("%d requests were sent, want 1 and 3", n)
 		}
 		all.Wait()
 		within(t, "the fourth", s.came[4], 20*time.Second, 22*time.Second)
