@@ -48,6 +48,7 @@ func TestAppend(t *testing.T) {
 		{"3/1m", weir.Decision{Allowed: true, Remaining: 2, ResetAfter: 20 * s}, "r=2;t=40"},
 		{"7/10s", weir.Decision{Allowed: true, Remaining: 5, ResetAfter: 3 * s}, "r=5;t=8"},
 		{"1/1h", weir.Decision{Allowed: true, Remaining: 1}, "r=1;t=3600"},
+		{"2000000001/2s", weir.Decision{Allowed: true, Remaining: 1000000001}, "r=1000000001;t=2"}, // half a nanosecond more than a second
 		// Nothing is left: until the next unit, which is not the interval if part of that is over.
 		{"1/1m", weir.Decision{Allowed: true, ResetAfter: 60 * s}, "r=0;t=60"},
 		{"1/1m burst=2", weir.Decision{Allowed: true, ResetAfter: 90 * s}, "r=0;t=30"},

@@ -1,6 +1,7 @@
 package header
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -75,6 +76,8 @@ func TestReadLimits(t *testing.T) {
 		"draft 11 wins":                          {http.Header{"Ratelimit": {`"a";r=5`}, "X-Ratelimit-Remaining": {"3"}}, []State{{Name: "a", Remaining: 5}}},
 		"an old draft":                           {http.Header{"Ratelimit-Limit": {"9"}, "Ratelimit-Remaining": {"3"}, "Ratelimit-Reset": {"7"}}, []State{{Remaining: 3, Within: 7 * s, Quota: 9}}},
 		"x in seconds":                           {http.Header{"X-Ratelimit-Limit": {"9"}, "X-Ratelimit-Remaining": {"3"}, "X-Ratelimit-Reset": {"7"}}, []State{{Remaining: 3, Within: 7 * s, Quota: 9}}},
+		"x in a year":                            {http.Header{"X-Ratelimit-Remaining": {"3"}, "X-Ratelimit-Reset": {"31536000"}}, []State{{Remaining: 3, Within: year * s}}},
+		"x in more than a year":                  {http.Header{"X-Ratelimit-Remaining": {"3"}, "X-Ratelimit-Reset": {"31536001"}}, []State{{Remaining: 3}}},
 		"x as a time":                            {http.Header{"X-Ratelimit-Remaining": {"3"}, "X-Ratelimit-Reset": {"1800000060"}}, []State{{Remaining: 3, Within: 60*s - 1}}},
 		"x as a time that is over":               {http.Header{"X-Ratelimit-Remaining": {"3"}, "X-Ratelimit-Reset": {"1799999999"}}, []State{{Remaining: 3}}},
 		"x that is no time":                      {http.Header{"X-Ratelimit-Remaining": {"3"}, "X-Ratelimit-Reset": {"9223372036854775807"}}, []State{{Remaining: 3}}},
@@ -87,6 +90,17 @@ func TestReadLimits(t *testing.T) {
 				t.Errorf("%+v, want %+v", got, test.want)
 			}
 		})
+	}
+}
+
+// Of a list that is longer than any server's, the first are read.
+func TestReadsABoundedList(t *testing.T) {
+	var all []string
+	for i := range mostMembers + 1 {
+		all = append(all, fmt.Sprintf(`"%d";r=1`, i))
+	}
+	if n := len(Read(http.Header{"Ratelimit": all}, now).Limits); n != mostMembers {
+		t.Errorf("%d are read, want %d", n, mostMembers)
 	}
 }
 
