@@ -15,17 +15,18 @@ import (
 
 // cost is what the limit is charged: of one of concurrency it is the one request.
 func (c *checking) cost(k *claim) int64 {
+	cost := c.policies[k.of].cost
 	if k.bound.limit.Algorithm != algorithm.Concurrent {
-		return k.of.cost
+		return cost
 	}
-	if k.of.cost == 0 && c.id == 0 {
+	if cost == 0 && c.id == 0 {
 		return 0
 	}
 	return 1
 }
 
 func (c *checking) part(k *claim, local bool) store.Part {
-	p := store.Part{Store: c.set.store, Binding: k.bound.binding, Limit: k.bound.limit, Name: k.bound.name, Key: k.of.key, Cost: c.cost(k)}
+	p := store.Part{Store: c.set.store, Binding: k.bound.binding, Limit: k.bound.limit, Name: k.bound.name, Key: c.policies[k.of].key, Cost: c.cost(k)}
 	if local {
 		p.Store, p.Binding = c.set.local, k.bound.local
 	}
@@ -36,71 +37,111 @@ func (c *checking) part(k *claim, local bool) store.Part {
 }
 
 // enforce decides the enforced limits together.
-func (c *checking) enforce(ctx context.Context, claims []claim) ([]LimitDecision, error) {
-	if len(claims) == 0 {
-		return nil, nil
+func (c *checking) enforce(ctx context.Context, d *Decision) error {
+	charge, some := true, false
+	for i := range c.claims {
+		if k := &c.claims[i]; k.role == Enforced {
+			some = true
+			charge = charge && (k.bound != nil || !c.policies[k.of].group.deny)
+		}
 	}
-	if err := c.fits(claims); err != nil {
-		return nil, err
+	if !some {
+		return nil
 	}
-	each, err := c.charge(ctx, claims, !slices.ContainsFunc(claims, func(k claim) bool { return k.bound == nil && k.of.group.deny }), false)
+	if err := c.fits(c.claims, Enforced); err != nil {
+		return err
+	}
+	err := c.charge(ctx, c.claims, d.Each, Enforced, charge, false)
 	if err == nil {
-		return each, nil
+		return nil
 	}
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
-	c.decided.Failed = err
-	return c.withoutStore(ctx, claims), nil
+	d.Failed = err
+	c.withoutStore(ctx, c.claims, d.Each, Enforced)
+	return nil
 }
 
-// withoutStore decides as the policies say that the store could not.
-func (c *checking) withoutStore(ctx context.Context, claims []claim) []LimitDecision {
-	each := make([]LimitDecision, len(claims))
+// withoutStore decides the limits of a role as the policies say that the store could not.
+func (c *checking) withoutStore(ctx context.Context, claims []claim, each []LimitDecision, role Role) {
 	var locals []claim
 	var places []int
 	charge := true
 	for i := range claims {
-		k := &claims[i]
-		d := k.decision()
-		switch {
+		k, d := &claims[i], &each[i]
+		if k.role != role {
+			continue
+		}
+		switch onError := c.policies[k.of].onError; {
 		case k.bound == nil:
 			charge = charge && d.Allowed
-		case k.of.onError == errorLocal:
+			continue
+		case onError == errorLocal:
 			locals, places = append(locals, *k), append(places, i)
-		case k.of.onError == errorAllow:
+		case onError == errorAllow:
 			d.Decision = weir.Decision{Allowed: true, Limit: k.bound.capacity, Remaining: k.bound.capacity}
 		default:
 			d.Decision = weir.Decision{Limit: k.bound.capacity, RetryAfter: retryAfterFailure}
 			charge = false
 		}
-		d.Failed = k.bound != nil
-		each[i] = d
+		d.Failed = true
 	}
-	decided, err := c.charge(ctx, locals, charge, true)
+	decided := make([]LimitDecision, len(locals))
+	for i := range locals {
+		c.describe(&locals[i], &decided[i])
+	}
+	err := c.charge(ctx, locals, decided, role, charge, true)
 	for i, place := range places {
 		if err != nil { // which memory does not do, but for a state that is full
 			each[place].Decision = weir.Decision{Limit: locals[i].bound.capacity, RetryAfter: retryAfterFailure}
-			continue
+		} else {
+			each[place] = decided[i]
 		}
-		each[place] = decided[i]
 		each[place].Failed = true
 	}
-	return each
 }
 
-// charge decides limits together. If they are not to be charged it returns what stands for each.
-func (c *checking) charge(ctx context.Context, claims []claim, charge, local bool) ([]LimitDecision, error) {
-	each := make([]LimitDecision, len(claims))
-	parts, places := make([]store.Part, 0, len(claims)), make([]int, 0, len(claims))
+// charge decides the limits of a role together, and writes what stands for each. If they are not to be charged that is what would become of them. On an
+// error it writes nothing.
+func (c *checking) charge(ctx context.Context, claims []claim, each []LimitDecision, role Role, charge, local bool) error {
+	limits, last := 0, 0
 	for i := range claims {
-		each[i] = claims[i].decision()
-		if claims[i].bound != nil {
-			parts, places = append(parts, c.part(&claims[i], local)), append(places, i)
+		if k := &claims[i]; k.role == role && k.bound != nil {
+			limits, last = limits+1, i
 		}
 	}
-	if len(parts) == 0 {
-		return each, nil
+	switch {
+	case limits == 0:
+		return nil
+	case limits == 1 && charge && c.id == 0 && claims[last].bound.limit.Algorithm != algorithm.Concurrent:
+		return c.chargeOne(ctx, &claims[last], &each[last], local)
+	}
+	return c.chargeAll(ctx, claims, each, role, charge, local)
+}
+
+// chargeOne is charge of one limit, that holds nothing.
+func (c *checking) chargeOne(ctx context.Context, k *claim, d *LimitDecision, local bool) error {
+	binding := k.bound.binding
+	if local {
+		binding = k.bound.local
+	}
+	v, err := binding.Do(ctx, d.Key, algorithm.Op{Kind: algorithm.Take, Cost: d.Cost}, c.now)
+	if err != nil {
+		return err
+	}
+	d.Decision, d.Local = v.Decision(k.bound.capacity), local
+	return nil
+}
+
+func (c *checking) chargeAll(ctx context.Context, claims []claim, each []LimitDecision, role Role, charge, local bool) error {
+	var fewParts [4]store.Part
+	var fewPlaces [4]int
+	parts, places := fewParts[:0], fewPlaces[:0]
+	for i := range claims {
+		if k := &claims[i]; k.role == role && k.bound != nil {
+			parts, places = append(parts, c.part(k, local)), append(places, i)
+		}
 	}
 	var outcomes []store.Outcome
 	var err error
@@ -110,36 +151,39 @@ func (c *checking) charge(ctx context.Context, claims []claim, charge, local boo
 		outcomes, err = lookAll(ctx, parts, c.now)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	passed := charge && !slices.ContainsFunc(outcomes, func(o store.Outcome) bool { return o.Granted < 0 })
 	for i, place := range places {
-		k := &claims[place]
-		each[place].Decision = outcomes[i].Decision(k.bound.capacity)
-		each[place].Cost, each[place].Local = parts[i].Cost, local
+		k, d := &claims[place], &each[place]
+		d.Decision, d.Cost, d.Local = outcomes[i].Decision(k.bound.capacity), parts[i].Cost, local
 		if passed {
 			c.hold(k, parts[i], outcomes[i], local)
 		}
 	}
-	return each, nil
+	return nil
 }
 
 // quietly decides limits that never deny, of one policy. They are charged if the others let the request pass. Once the store has failed it is
 // not asked again: the answer would have to wait for it each time.
-func (c *checking) quietly(ctx context.Context, claims []claim, charge bool) []LimitDecision {
-	if c.decided.Failed != nil || len(claims) == 0 { // the failure is counted for all policies
-		return nil
+func (c *checking) quietly(ctx context.Context, d *Decision, from, to int, charge bool) {
+	claims, each := c.claims[from:to], d.Each[from:to]
+	a := &c.policies[claims[0].of]
+	switch {
+	case d.Failed != nil: // it is counted for all policies
+	case c.unasked || c.fits(claims, claims[0].role) != nil:
+		a.failed = true
+	default:
+		err := c.charge(ctx, claims, each, claims[0].role, charge, false)
+		if err == nil {
+			return
+		}
+		c.unasked, a.failed = true, true
+		c.set.warnUndecided(a.name, err)
 	}
-	if c.unasked || c.fits(claims) != nil {
-		claims[0].of.failed = true
-		return nil
+	for i := range claims {
+		claims[i].left = true
 	}
-	each, err := c.charge(ctx, claims, charge, false)
-	if err != nil {
-		c.unasked, claims[0].of.failed = true, true
-		c.set.warnUndecided(claims[0].of.name, err)
-	}
-	return each
 }
 
 // warnUndecided logs at most once a second: while a store is away, every request fails.
@@ -150,38 +194,38 @@ func (s *Set) warnUndecided(policy string, err error) {
 	}
 }
 
-// decision returns what is known of a claim before it is decided.
-func (k *claim) decision() LimitDecision {
-	d := LimitDecision{Policy: k.of.name, Name: k.name(), Plan: k.of.group.plan, Key: k.of.key, Cost: k.of.cost, Role: k.role}
+// describe writes what is known of a claim before it is decided.
+func (c *checking) describe(k *claim, d *LimitDecision) {
+	a := &c.policies[k.of]
+	d.Policy, d.Name, d.Plan, d.Key, d.Cost, d.Role = a.name, k.name(a), a.group.plan, a.key, a.cost, k.role
 	switch {
 	case k.bound != nil:
 		d.Limit = k.bound.limit
-	case k.of.group.unlimited:
+	case a.group.unlimited:
 		d.Allowed = true
 	default:
 		d.RetryAfter = weir.Never
 	}
-	return d
 }
 
 // name is what the limit is called where only names are told. Its state's name is policy/limit, and a policy's name has no /.
-func (k *claim) name() string {
-	if k.bound == nil || k.role != Candidate && len(k.of.group.limits) == 1 {
-		return k.of.name
+func (k *claim) name(a *applied) string {
+	if k.bound == nil || k.role != Candidate && len(a.group.limits) == 1 {
+		return a.name
 	}
 	return k.bound.name
 }
 
-// fits reports whether what would be held fits into a token.
-func (c *checking) fits(claims []claim) error {
+// fits reports whether what would be held of the limits of a role fits into a token.
+func (c *checking) fits(claims []claim, role Role) error {
 	size := 0
-	for _, h := range c.held {
-		size += h.size()
-	}
 	for i := range claims {
-		if k := &claims[i]; k.bound != nil && (c.id != 0 || k.bound.limit.Algorithm == algorithm.Concurrent) {
-			size += len(k.bound.name) + len(k.of.key) + maxHoldingRest
+		if k := &claims[i]; k.role == role && k.bound != nil && (c.id != 0 || k.bound.limit.Algorithm == algorithm.Concurrent) {
+			size += len(k.bound.name) + len(c.policies[k.of].key) + maxHoldingRest
 		}
+	}
+	for i := range c.held {
+		size += c.held[i].size()
 	}
 	if size > maxTokenBytes {
 		return &RequestError{"what is held", fmt.Sprintf("%d bytes", size), fmt.Sprintf("limits and keys of up to %d bytes together", maxTokenBytes)}

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/weirlimit/weir"
@@ -34,9 +33,10 @@ type applied struct {
 
 // A claim is one limit that a request is charged for, or why it is not.
 type claim struct {
-	of    *applied
+	of    int    // which of the policies that match
 	bound *bound // nil: the plan is deny or unlimited
 	role  Role
+	left  bool // it was not decided, and is left out
 }
 
 // Check decides a request. All limits of all policies that match it are charged together, or none is: the decision lists what stands for each.
@@ -56,16 +56,21 @@ func (s *Set) Check(ctx context.Context, r *Request) (Decision, error) {
 	if err := r.costs(); err != nil {
 		return Decision{}, err
 	}
-	v := s.current.Load()
-	policies, err := v.applied(r)
+	var fewPolicies [2]applied // on the stack, as long as nothing of c is stored anywhere but in c
+	policies, err := s.current.Load().applied(r, fewPolicies[:0])
 	if err != nil || len(policies) == 0 {
 		return Decision{Decision: weir.Decision{Allowed: err == nil}}, err
 	}
-	c := &checking{set: s, request: r, now: s.now()}
+	var fewClaims [8]claim
+	c := checking{set: s, request: r, now: s.now(), policies: policies, claims: claims(policies, fewClaims[:0])}
 	if r.Hold > 0 {
 		c.id = newID()
 	}
-	return c.decide(ctx, policies)
+	var d Decision
+	if err := c.decide(ctx, &d); err != nil {
+		return Decision{}, err
+	}
+	return d, nil
 }
 
 // now is the time to decide at.
@@ -79,22 +84,17 @@ func (s *Set) now() int64 {
 	return store.OwnClock
 }
 
-// applied returns the policies that match, with what they say about the request.
-func (v *rules) applied(r *Request) ([]applied, error) {
+// applied appends the policies that match, with what they say about the request.
+func (v *rules) applied(r *Request, list []applied) ([]applied, error) {
 	var space [16]int32
-	found := v.index.find(r, space[:0])
-	if len(found) == 0 {
-		return nil, nil
-	}
-	list := make([]applied, len(found))
-	for i, n := range found {
-		a := &list[i]
-		a.rule = &v.rules[n]
+	for _, n := range v.index.find(r, space[:0]) {
+		a := applied{rule: &v.rules[n]}
 		a.key = a.rule.key.key(r)
 		a.group, a.client = v.group(a.rule, r)
 		if a.cost, a.said, a.wrong = a.rule.cost.cost(r); a.wrong != nil && a.enforces() {
 			return nil, a.wrong
 		}
+		list = append(list, a)
 	}
 	return list, nil
 }
@@ -106,98 +106,109 @@ func (a *applied) enforces() bool {
 
 // A checking is one request that is being decided.
 type checking struct {
-	set     *Set
-	request *Request
-	now     int64
-	id      int64 // of the reservation, or 0
-	held    []holding
-	decided Decision
+	set      *Set
+	request  *Request
+	now      int64
+	id       int64 // of the reservation, or 0
+	policies []applied
+	claims   []claim // in the order of the policies, a candidate's after the others of its policy
+	held     []holding
 	// unasked is set when the store failed at limits that are not enforced: it is not asked for more of them.
 	unasked bool
 }
 
-func (c *checking) decide(ctx context.Context, policies []applied) (Decision, error) {
-	var enforced, shadows []claim
-	for i := range policies {
-		switch a := &policies[i]; {
-		case a.wrong != nil:
-		case a.role == Shadow:
-			shadows = append(shadows, claims(a, a.group, Shadow)...)
-		default:
-			enforced = append(enforced, claims(a, a.group, Enforced)...)
+// decide writes the decision. What stands for each limit is in the place that the limit has among the claims.
+func (c *checking) decide(ctx context.Context, d *Decision) error {
+	if len(c.claims) > 0 {
+		d.Each = make([]LimitDecision, len(c.claims))
+	}
+	for i := range c.claims {
+		c.describe(&c.claims[i], &d.Each[i])
+	}
+	if err := c.enforce(ctx, d); err != nil {
+		return err
+	}
+	d.Decision, d.Denied = sum(d.Each)
+	c.beside(ctx, d, Shadow)
+	c.beside(ctx, d, Candidate)
+	c.count(d)
+	c.leaveOut(d)
+	if len(c.held) > 0 {
+		d.Token = token{id: c.id, held: c.held}.String()
+	}
+	return nil
+}
+
+// beside decides the limits of a role that never deny, those of each policy by themselves.
+func (c *checking) beside(ctx context.Context, d *Decision, role Role) {
+	for from := 0; from < len(c.claims); {
+		k, to := &c.claims[from], from+1
+		for to < len(c.claims) && c.claims[to].of == k.of && c.claims[to].role == k.role {
+			to++
 		}
+		if k.role == role {
+			others := len(d.Denied) == 0 || role == Candidate && len(d.Denied) == 1 && d.Denied[0] == c.policies[k.of].name
+			c.quietly(ctx, d, from, to, others)
+		}
+		from = to
 	}
-	each, err := c.enforce(ctx, enforced)
-	if err != nil {
-		return Decision{}, err
-	}
-	denied := c.sum(each)
-	beside := len(shadows) > 0
-	for _, group := range byPolicy(shadows) {
-		each = append(each, c.quietly(ctx, group, len(denied) == 0)...)
-	}
-	for i := range policies {
-		a := &policies[i]
-		a.counts.checked.Add(1)
-		if a.wrong != nil || !a.tries() {
+}
+
+// leaveOut takes out of the decision what was left out.
+func (c *checking) leaveOut(d *Decision) {
+	kept := 0
+	for i := range c.claims {
+		if c.claims[i].left {
 			continue
 		}
-		beside = true
-		others := len(denied) == 0 || len(denied) == 1 && denied[0] == a.name
-		each = append(each, c.quietly(ctx, claims(a, a.candidate, Candidate), others)...)
+		if kept < i {
+			d.Each[kept] = d.Each[i]
+		}
+		kept++
 	}
-	c.count(policies, each)
-	if beside {
-		inOrder(policies, each)
+	if d.Each = d.Each[:kept:kept]; kept == 0 {
+		d.Each = nil
 	}
-	c.decided.Each = each
-	if len(c.held) > 0 {
-		c.decided.Token = token{id: c.id, held: c.held}.String()
-	}
-	return c.decided, nil
 }
 
 // tries reports whether the policy tries its candidate on the client. It is there instead of the default limits, not of plans.
 func (a *applied) tries() bool { return a.candidate != nil && a.group == a.limits }
 
-// inOrder puts what stands for each limit into the order of the policies.
-func inOrder(policies []applied, each []LimitDecision) {
-	place := make(map[string]int, len(policies))
+// claims appends what the request is charged for.
+func claims(policies []applied, list []claim) []claim {
 	for i := range policies {
-		place[policies[i].name] = i
-	}
-	slices.SortStableFunc(each, func(a, b LimitDecision) int { return place[a.Policy] - place[b.Policy] })
-}
-
-// claims returns what a group of a policy is charged for.
-func claims(a *applied, g *group, role Role) []claim {
-	if g.deny || g.unlimited {
-		return []claim{{a, nil, role}}
-	}
-	list := make([]claim, len(g.limits))
-	for i, b := range g.limits {
-		list[i] = claim{a, b, role}
+		a := &policies[i]
+		if a.wrong != nil {
+			continue
+		}
+		list = a.group.claims(i, a.role, list)
+		if a.tries() {
+			list = a.candidate.claims(i, Candidate, list)
+		}
 	}
 	return list
 }
 
-// byPolicy cuts claims into those of each policy.
-func byPolicy(claims []claim) (groups [][]claim) {
-	for len(claims) > 0 {
-		n := 1
-		for n < len(claims) && claims[n].of == claims[0].of {
-			n++
-		}
-		groups, claims = append(groups, claims[:n]), claims[n:]
+// claims appends what a group of a policy is charged for.
+func (g *group) claims(of int, role Role, list []claim) []claim {
+	if g.deny || g.unlimited {
+		return append(list, claim{of: of, role: role})
 	}
-	return groups
+	for _, b := range g.limits {
+		list = append(list, claim{of: of, bound: b, role: role})
+	}
+	return list
 }
 
 // sum makes the decision of the enforced limits together, and returns the policies that denied.
-func (c *checking) sum(each []LimitDecision) (denied []string) {
-	var list []weir.Decision
+func sum(each []LimitDecision) (all weir.Decision, denied []string) {
+	var few [8]weir.Decision
+	list := few[:0]
 	for i := range each {
 		d := &each[i]
+		if d.Role != Enforced {
+			continue
+		}
 		if !d.Allowed && (len(denied) == 0 || denied[len(denied)-1] != d.Policy) {
 			denied = append(denied, d.Policy)
 		}
@@ -205,23 +216,24 @@ func (c *checking) sum(each []LimitDecision) (denied []string) {
 			list = append(list, d.Decision)
 		}
 	}
-	c.decided.Decision, c.decided.Denied = algorithm.Together(list), denied
-	return denied
+	return algorithm.Together(list), denied
 }
 
 // count counts the request for each policy.
-func (c *checking) count(policies []applied, each []LimitDecision) {
-	for i := range policies {
-		a := &policies[i]
+func (c *checking) count(d *Decision) {
+	next := 0
+	for i := range c.policies {
+		a := &c.policies[i]
+		a.counts.checked.Add(1)
+		var denied [3]bool // by role
+		for ; next < len(c.claims) && c.claims[next].of == i; next++ {
+			if k := &c.claims[next]; !k.left && !d.Each[next].Allowed {
+				denied[k.role] = true
+			}
+		}
 		if a.wrong != nil {
 			a.counts.failed.Add(1)
 			continue
-		}
-		var denied [3]bool // by role
-		for j := range each {
-			if each[j].Policy == a.name && !each[j].Allowed {
-				denied[each[j].Role] = true
-			}
 		}
 		switch {
 		case denied[Enforced]:
@@ -234,7 +246,7 @@ func (c *checking) count(policies []applied, each []LimitDecision) {
 		if denied[Candidate] {
 			a.counts.candidateDenied.Add(1)
 		}
-		if a.failed || c.decided.Failed != nil {
+		if a.failed || d.Failed != nil {
 			a.counts.failed.Add(1)
 		}
 	}

@@ -59,11 +59,11 @@ func (s *Set) Explain(ctx context.Context, r *Request) (*Explanation, error) {
 		return nil, err
 	}
 	v := s.current.Load()
-	policies, err := v.applied(r)
+	policies, err := v.applied(r, nil)
 	if err != nil {
 		return nil, err
 	}
-	c := &checking{set: s, request: r, now: s.now()}
+	now := s.now()
 	e := &Explanation{Policies: make([]ExplainedRule, 0, len(v.rules))}
 	var enforced []LimitDecision
 	for i := range v.rules {
@@ -72,7 +72,8 @@ func (s *Set) Explain(ctx context.Context, r *Request) (*Explanation, error) {
 			e.Policies = append(e.Policies, ExplainedRule{Name: rule.name, Mismatch: v.mismatch(i, r)})
 			continue
 		}
-		x, err := c.explain(ctx, v, &policies[0])
+		c := &checking{set: s, request: r, now: now, policies: policies[:1]}
+		x, err := c.explain(ctx, v)
 		if err != nil {
 			return nil, err
 		}
@@ -83,13 +84,14 @@ func (s *Set) Explain(ctx context.Context, r *Request) (*Explanation, error) {
 		}
 		e.Policies, policies = append(e.Policies, x), policies[1:]
 	}
-	e.Denied = c.sum(enforced)
-	e.Allowed, e.RetryAfter = c.decided.Allowed, c.decided.RetryAfter
+	all, denied := sum(enforced)
+	e.Allowed, e.RetryAfter, e.Denied = all.Allowed, all.RetryAfter, denied
 	return e, nil
 }
 
-// explain says what a policy that matches would do.
-func (c *checking) explain(ctx context.Context, v *rules, a *applied) (ExplainedRule, error) {
+// explain says what the one policy, which matches, would do.
+func (c *checking) explain(ctx context.Context, v *rules) (ExplainedRule, error) {
+	a := &c.policies[0]
 	x := ExplainedRule{
 		Name: a.name, Matched: true, Mode: modeEnforce, Key: a.key, Client: a.client, Plan: a.group.plan, PlanReason: v.reason(a), Cost: a.cost,
 		OnStoreError: a.onError,
@@ -101,17 +103,16 @@ func (c *checking) explain(ctx context.Context, v *rules, a *applied) (Explained
 		x.CostError = strings.TrimPrefix(a.wrong.Error(), "weir: ")
 		return x, nil //nolint:nilerr // it is explained
 	}
-	list := claims(a, a.group, a.role)
-	if a.tries() {
-		list = append(list, claims(a, a.candidate, Candidate)...)
-	}
-	for i := range list {
-		each, err := c.charge(ctx, list[i:i+1], false, false)
+	c.claims = claims(c.policies, nil)
+	for i := range c.claims {
+		k, each := c.claims[i:i+1], make([]LimitDecision, 1)
+		c.describe(&k[0], &each[0])
+		err := c.charge(ctx, k, each, k[0].role, false, false)
 		if ctx.Err() != nil {
 			return x, ctx.Err()
 		}
 		if err != nil {
-			each = c.withoutStore(ctx, list[i:i+1])
+			c.withoutStore(ctx, k, each, k[0].role)
 		}
 		x.Limits = append(x.Limits, &ExplainedLimit{each[0]})
 	}

@@ -58,7 +58,7 @@ func (h *holding) size() int { return len(h.name) + len(h.key) + maxHoldingRest 
 
 // hold keeps what is to be settled of a part that was charged.
 func (c *checking) hold(k *claim, p store.Part, o store.Outcome, local bool) {
-	h := holding{name: p.Name, limit: p.Limit, key: p.Key, units: p.Cost, local: local, quiet: k.role != Enforced, said: k.of.said}
+	h := holding{name: p.Name, limit: p.Limit, key: p.Key, units: p.Cost, local: local, quiet: k.role != Enforced, said: c.policies[k.of].said}
 	if p.ID == 0 {
 		end, known := o.End()
 		if h.lease = true; h.units == 0 || !known || k.bound.limit.Algorithm != algorithm.Concurrent {
