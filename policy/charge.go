@@ -224,8 +224,8 @@ func (c *checking) fits(claims []claim, role Role) error {
 			size += len(k.bound.name) + len(c.policies[k.of].key) + maxHoldingRest
 		}
 	}
-	for i := range c.held {
-		size += c.held[i].size()
+	for _, h := range *c.held {
+		size += h.size()
 	}
 	if size > maxTokenBytes {
 		return &RequestError{"what is held", fmt.Sprintf("%d bytes", size), fmt.Sprintf("limits and keys of up to %d bytes together", maxTokenBytes)}

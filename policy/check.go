@@ -62,13 +62,17 @@ func (s *Set) Check(ctx context.Context, r *Request) (Decision, error) {
 		return Decision{Decision: weir.Decision{Allowed: err == nil}}, err
 	}
 	var fewClaims [8]claim
-	c := checking{set: s, request: r, now: s.now(), policies: policies, claims: claims(policies, fewClaims[:0])}
+	var held []holding
+	c := checking{set: s, request: r, now: s.now(), policies: policies, claims: claims(policies, fewClaims[:0]), held: &held}
 	if r.Hold > 0 {
 		c.id = newID()
 	}
 	var d Decision
 	if err := c.decide(ctx, &d); err != nil {
 		return Decision{}, err
+	}
+	if len(held) > 0 {
+		d.Token = token{id: c.id, held: held}.String()
 	}
 	return d, nil
 }
@@ -112,7 +116,7 @@ type checking struct {
 	id       int64 // of the reservation, or 0
 	policies []applied
 	claims   []claim // in the order of the policies, a candidate's after the others of its policy
-	held     []holding
+	held     *[]holding // and not in here: appending to it would put all of this on the heap
 	// unasked is set when the store failed at limits that are not enforced: it is not asked for more of them.
 	unasked bool
 }
@@ -133,9 +137,6 @@ func (c *checking) decide(ctx context.Context, d *Decision) error {
 	c.beside(ctx, d, Candidate)
 	c.count(d)
 	c.leaveOut(d)
-	if len(c.held) > 0 {
-		d.Token = token{id: c.id, held: c.held}.String()
-	}
 	return nil
 }
 

@@ -72,7 +72,7 @@ func (s *Set) Explain(ctx context.Context, r *Request) (*Explanation, error) {
 			e.Policies = append(e.Policies, ExplainedRule{Name: rule.name, Mismatch: v.mismatch(i, r)})
 			continue
 		}
-		c := &checking{set: s, request: r, now: now, policies: policies[:1]}
+		c := &checking{set: s, request: r, now: now, policies: policies[:1], held: new([]holding)}
 		x, err := c.explain(ctx, v)
 		if err != nil {
 			return nil, err

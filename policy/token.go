@@ -66,7 +66,7 @@ func (c *checking) hold(k *claim, p store.Part, o store.Outcome, local bool) {
 		}
 		h.end = end
 	}
-	c.held = append(c.held, h)
+	*c.held = append(*c.held, h)
 }
 
 // String returns the token's text.
