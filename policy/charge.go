@@ -51,7 +51,7 @@ func (c *checking) enforce(ctx context.Context, d *Decision) error {
 	if err := c.fits(c.claims, Enforced); err != nil {
 		return err
 	}
-	err := c.charge(ctx, c.claims, d.Each, Enforced, charge, false)
+	err := c.charge(ctx, c.claims, Enforced, charge, false)
 	if err == nil {
 		return nil
 	}
@@ -59,82 +59,74 @@ func (c *checking) enforce(ctx context.Context, d *Decision) error {
 		return ctx.Err()
 	}
 	d.Failed = err
-	c.withoutStore(ctx, c.claims, d.Each, Enforced)
+	c.withoutStore(ctx, c.claims, Enforced)
 	return nil
 }
 
 // withoutStore decides the limits of a role as the policies say that the store could not.
-func (c *checking) withoutStore(ctx context.Context, claims []claim, each []LimitDecision, role Role) {
+func (c *checking) withoutStore(ctx context.Context, claims []claim, role Role) {
 	var locals []claim
-	var places []int
 	charge := true
 	for i := range claims {
-		k, d := &claims[i], &each[i]
+		k := &claims[i]
 		if k.role != role {
 			continue
 		}
 		switch onError := c.policies[k.of].onError; {
 		case k.bound == nil:
-			charge = charge && d.Allowed
+			charge = charge && k.d.Allowed
 			continue
 		case onError == errorLocal:
-			locals, places = append(locals, *k), append(places, i)
+			locals = append(locals, *k)
 		case onError == errorAllow:
-			d.Decision = weir.Decision{Allowed: true, Limit: k.bound.capacity, Remaining: k.bound.capacity}
+			k.d.Decision = weir.Decision{Allowed: true, Limit: k.bound.capacity, Remaining: k.bound.capacity}
 		default:
-			d.Decision = weir.Decision{Limit: k.bound.capacity, RetryAfter: retryAfterFailure}
+			k.d.Decision = weir.Decision{Limit: k.bound.capacity, RetryAfter: retryAfterFailure}
 			charge = false
 		}
-		d.Failed = true
+		k.d.Failed = true
 	}
-	decided := make([]LimitDecision, len(locals))
-	for i := range locals {
-		c.describe(&locals[i], &decided[i])
+	if c.charge(ctx, locals, role, charge, true) == nil {
+		return
 	}
-	err := c.charge(ctx, locals, decided, role, charge, true)
-	for i, place := range places {
-		if err != nil { // which memory does not do, but for a state that is full
-			each[place].Decision = weir.Decision{Limit: locals[i].bound.capacity, RetryAfter: retryAfterFailure}
-		} else {
-			each[place] = decided[i]
-		}
-		each[place].Failed = true
+	for _, k := range locals { // which memory does not do, but for a state that is full
+		k.d.Decision = weir.Decision{Limit: k.bound.capacity, RetryAfter: retryAfterFailure}
 	}
 }
 
 // charge decides the limits of a role together, and writes what stands for each. If they are not to be charged that is what would become of them. On an
 // error it writes nothing.
-func (c *checking) charge(ctx context.Context, claims []claim, each []LimitDecision, role Role, charge, local bool) error {
-	limits, last := 0, 0
+func (c *checking) charge(ctx context.Context, claims []claim, role Role, charge, local bool) error {
+	limits, last := 0, (*claim)(nil)
 	for i := range claims {
 		if k := &claims[i]; k.role == role && k.bound != nil {
-			limits, last = limits+1, i
+			limits, last = limits+1, k
 		}
 	}
 	switch {
 	case limits == 0:
 		return nil
-	case limits == 1 && charge && c.id == 0 && claims[last].bound.limit.Algorithm != algorithm.Concurrent:
-		return c.chargeOne(ctx, &claims[last], &each[last], local)
+	case limits == 1 && charge && c.id == 0 && last.bound.limit.Algorithm != algorithm.Concurrent:
+		return c.chargeOne(ctx, last, local)
 	}
-	return c.chargeAll(ctx, claims, each, role, charge, local)
+	return c.chargeAll(ctx, claims, role, charge, local)
 }
 
 // chargeOne is charge of one limit, that holds nothing.
-func (c *checking) chargeOne(ctx context.Context, k *claim, d *LimitDecision, local bool) error {
+func (c *checking) chargeOne(ctx context.Context, k *claim, local bool) error {
 	binding := k.bound.binding
 	if local {
 		binding = k.bound.local
 	}
-	v, err := binding.Do(ctx, d.Key, algorithm.Op{Kind: algorithm.Take, Cost: d.Cost}, c.now)
+	v, err := binding.Do(ctx, k.d.Key, algorithm.Op{Kind: algorithm.Take, Cost: k.d.Cost}, c.now)
 	if err != nil {
 		return err
 	}
-	d.Decision, d.Local = v.Decision(k.bound.capacity), local
+	k.d.Decision, k.d.Local = v.Decision(k.bound.capacity), local
 	return nil
 }
 
-func (c *checking) chargeAll(ctx context.Context, claims []claim, each []LimitDecision, role Role, charge, local bool) error {
+func (c *checking) chargeAll(ctx context.Context, claims []claim, role Role, charge, local bool) error {
 	var fewParts [4]store.Part
 	var fewPlaces [4]int
 	parts, places := fewParts[:0], fewPlaces[:0]
@@ -155,8 +147,8 @@ func (c *checking) chargeAll(ctx context.Context, claims []claim, each []LimitDe
 	}
 	passed := charge && !slices.ContainsFunc(outcomes, func(o store.Outcome) bool { return o.Granted < 0 })
 	for i, place := range places {
-		k, d := &claims[place], &each[place]
-		d.Decision, d.Cost, d.Local = outcomes[i].Decision(k.bound.capacity), parts[i].Cost, local
+		k := &claims[place]
+		k.d.Decision, k.d.Cost, k.d.Local = outcomes[i].Decision(k.bound.capacity), parts[i].Cost, local
 		if passed {
 			c.hold(k, parts[i], outcomes[i], local)
 		}
@@ -167,14 +159,14 @@ func (c *checking) chargeAll(ctx context.Context, claims []claim, each []LimitDe
 // quietly decides limits that never deny, of one policy. They are charged if the others let the request pass. Once the store has failed it is
 // not asked again: the answer would have to wait for it each time.
 func (c *checking) quietly(ctx context.Context, d *Decision, from, to int, charge bool) {
-	claims, each := c.claims[from:to], d.Each[from:to]
+	claims := c.claims[from:to]
 	a := &c.policies[claims[0].of]
 	switch {
 	case d.Failed != nil: // it is counted for all policies
 	case c.unasked || c.fits(claims, claims[0].role) != nil:
 		a.failed = true
 	default:
-		err := c.charge(ctx, claims, each, claims[0].role, charge, false)
+		err := c.charge(ctx, claims, claims[0].role, charge, false)
 		if err == nil {
 			return
 		}
@@ -195,8 +187,8 @@ func (s *Set) warnUndecided(policy string, err error) {
 }
 
 // describe writes what is known of a claim before it is decided.
-func (c *checking) describe(k *claim, d *LimitDecision) {
-	a := &c.policies[k.of]
+func (c *checking) describe(k *claim) {
+	a, d := &c.policies[k.of], k.d
 	d.Policy, d.Name, d.Plan, d.Key, d.Cost, d.Role = a.name, k.name(a), a.group.plan, a.key, a.cost, k.role
 	switch {
 	case k.bound != nil:

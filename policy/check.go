@@ -36,7 +36,8 @@ type claim struct {
 	of    int    // which of the policies that match
 	bound *bound // nil: the plan is deny or unlimited
 	role  Role
-	left  bool // it was not decided, and is left out
+	left  bool           // it was not decided, and is left out
+	d     *LimitDecision // where what stands for it is written
 }
 
 // Check decides a request. All limits of all policies that match it are charged together, or none is: the decision lists what stands for each.
@@ -115,19 +116,20 @@ type checking struct {
 	now      int64
 	id       int64 // of the reservation, or 0
 	policies []applied
-	claims   []claim // in the order of the policies, a candidate's after the others of its policy
+	claims   []claim    // in the order of the policies, a candidate's after the others of its policy
 	held     *[]holding // and not in here: appending to it would put all of this on the heap
 	// unasked is set when the store failed at limits that are not enforced: it is not asked for more of them.
 	unasked bool
 }
 
-// decide writes the decision. What stands for each limit is in the place that the limit has among the claims.
+// decide writes the decision.
 func (c *checking) decide(ctx context.Context, d *Decision) error {
 	if len(c.claims) > 0 {
 		d.Each = make([]LimitDecision, len(c.claims))
 	}
 	for i := range c.claims {
-		c.describe(&c.claims[i], &d.Each[i])
+		c.claims[i].d = &d.Each[i]
+		c.describe(&c.claims[i])
 	}
 	if err := c.enforce(ctx, d); err != nil {
 		return err
@@ -228,7 +230,7 @@ func (c *checking) count(d *Decision) {
 		a.counts.checked.Add(1)
 		var denied [3]bool // by role
 		for ; next < len(c.claims) && c.claims[next].of == i; next++ {
-			if k := &c.claims[next]; !k.left && !d.Each[next].Allowed {
+			if k := &c.claims[next]; !k.left && !k.d.Allowed {
 				denied[k.role] = true
 			}
 		}

@@ -105,16 +105,17 @@ func (c *checking) explain(ctx context.Context, v *rules) (ExplainedRule, error)
 	}
 	c.claims = claims(c.policies, nil)
 	for i := range c.claims {
-		k, each := c.claims[i:i+1], make([]LimitDecision, 1)
-		c.describe(&k[0], &each[0])
-		err := c.charge(ctx, k, each, k[0].role, false, false)
+		k, l := c.claims[i:i+1], new(ExplainedLimit)
+		k[0].d = &l.LimitDecision
+		c.describe(&k[0])
+		err := c.charge(ctx, k, k[0].role, false, false)
 		if ctx.Err() != nil {
 			return x, ctx.Err()
 		}
 		if err != nil {
-			c.withoutStore(ctx, k, each, k[0].role)
+			c.withoutStore(ctx, k, k[0].role)
 		}
-		x.Limits = append(x.Limits, &ExplainedLimit{each[0]})
+		x.Limits = append(x.Limits, l)
 	}
 	return x, nil
 }

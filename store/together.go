@@ -48,14 +48,21 @@ type Joiner interface {
 // two limits for one name and key: they are of one account.
 // It takes one step if all are of one store and that is a Joiner, and is else TakeInTurn, in an order that is the same for all callers.
 func TakeAll(ctx context.Context, parts []Part, now int64) ([]Outcome, error) {
-	distinct, index := make([]Part, 0, len(parts)), make([]int, len(parts))
+	var few [4]Part // what is few is on the stack; a Joiner's parts can't be
+	var fewPlaces [3][4]int
+	distinct := few[:0]
+	index := places(fewPlaces[0][:0], len(parts)) // of a part among the distinct
 	one := true
-	for i, p := range parts {
+	for i := range parts {
+		p := &parts[i]
 		one = one && same(p.Store, parts[0].Store)
-		same := slices.IndexFunc(distinct, p.sameState)
+		same := 0
+		for same < len(distinct) && !sameState(p, &distinct[same]) {
+			same++
+		}
 		switch {
-		case same < 0:
-			same, distinct = len(distinct), append(distinct, p)
+		case same == len(distinct):
+			distinct = append(distinct, *p)
 		case distinct[same].Limit != p.Limit:
 			return nil, fmt.Errorf("weir: the limits %v and %v are both %q, for the key %.100q; accepted: one limit for each name; %w",
 				distinct[same].Limit, p.Limit, p.Name, p.Key, ErrNothingDone)
@@ -63,28 +70,29 @@ func TakeAll(ctx context.Context, parts []Part, now int64) ([]Outcome, error) {
 		distinct[same].Cost = max(distinct[same].Cost, p.Cost)
 		index[i] = same
 	}
-	order := make([]int, len(distinct))
+	order := places(fewPlaces[1][:0], len(distinct))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(i, j int) int { return distinct[i].compare(distinct[j]) })
-	sorted := make([]Part, len(distinct))
+	slices.SortFunc(order, func(i, j int) int { return compare(&distinct[i], &distinct[j]) })
+	sorted, at := make([]Part, len(distinct)), places(fewPlaces[2][:0], len(distinct))
+	inOrder := len(distinct) == len(parts)
 	for to, from := range order {
-		sorted[to] = distinct[from]
+		sorted[to], at[from] = distinct[from], to
+		inOrder = inOrder && to == from
 	}
-	take := TakeInTurn
-	if one && len(parts) > 0 {
-		if joiner, ok := parts[0].Store.(Joiner); ok {
-			take = joiner.TakeAll
-		}
+	found := make([]Outcome, 0, len(sorted))
+	var err error
+	if joiner := joinerOf(parts, one); joiner != nil {
+		found, err = joiner.TakeAll(ctx, sorted, now, found)
+	} else {
+		found, err = TakeInTurn(ctx, sorted, now, found)
 	}
-	found, err := take(ctx, sorted, now, make([]Outcome, 0, len(sorted)))
 	if err != nil {
 		return nil, err
 	}
-	at := make([]int, len(sorted)) // of a distinct part among the sorted
-	for to, from := range order {
-		at[from] = to
+	if inOrder {
+		return found, nil
 	}
 	outcomes := make([]Outcome, len(parts))
 	for i := range parts {
@@ -93,7 +101,19 @@ func TakeAll(ctx context.Context, parts []Part, now int64) ([]Outcome, error) {
 	return outcomes, nil
 }
 
-func (p Part) compare(q Part) int {
+// places returns n places, in the memory that it is given if there is enough.
+func places(memory []int, n int) []int { return append(memory, make([]int, n)...) }
+
+// joinerOf returns the store of all parts if they have one and it is a Joiner, or nil.
+func joinerOf(parts []Part, one bool) Joiner {
+	if !one || len(parts) == 0 {
+		return nil
+	}
+	joiner, _ := parts[0].Store.(Joiner)
+	return joiner
+}
+
+func compare(p, q *Part) int {
 	if c := cmp.Or(cmp.Compare(p.Key, q.Key), cmp.Compare(p.Name, q.Name)); c != 0 || p.Limit == q.Limit {
 		return c
 	}
@@ -101,7 +121,7 @@ func (p Part) compare(q Part) int {
 }
 
 // sameState reports whether parts are of one state: of one limit, or of one name.
-func (p Part) sameState(q Part) bool {
+func sameState(p, q *Part) bool {
 	return p.Key == q.Key && p.Name == q.Name && (p.Name != "" || p.Limit == q.Limit) && same(p.Store, q.Store)
 }
 
