@@ -59,14 +59,13 @@ func (c *checking) enforce(ctx context.Context, d *Decision) error {
 		return ctx.Err()
 	}
 	d.Failed = err
-	c.withoutStore(ctx, c.claims, Enforced)
+	c.withoutStore(ctx, c.claims, Enforced, true)
 	return nil
 }
 
 // withoutStore decides the limits of a role as the policies say that the store could not.
-func (c *checking) withoutStore(ctx context.Context, claims []claim, role Role) {
+func (c *checking) withoutStore(ctx context.Context, claims []claim, role Role, charge bool) {
 	var locals []claim
-	charge := true
 	for i := range claims {
 		k := &claims[i]
 		if k.role != role {

@@ -113,7 +113,7 @@ func (c *checking) explain(ctx context.Context, v *rules) (ExplainedRule, error)
 			return x, ctx.Err()
 		}
 		if err != nil {
-			c.withoutStore(ctx, k, k[0].role)
+			c.withoutStore(ctx, k, k[0].role, false)
 		}
 		x.Limits = append(x.Limits, l)
 	}

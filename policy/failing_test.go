@@ -93,3 +93,17 @@ policies:
 		}
 	}
 }
+
+// To explain what would be decided here while the store is away takes nothing here.
+func TestExplainChargesNothingLocally(t *testing.T) {
+	s := newSet(t, "policies: [{name: p, key: all, limits: [fixed-window 3/24h], on_store_error: local}]", policy.Options{Store: failingStore{}})
+	for range 5 {
+		e, err := s.Explain(t.Context(), request("GET /"))
+		if l := e.Policies[0].Limits[0]; err != nil || !l.Failed || !l.Local || l.Remaining != 3 {
+			t.Fatalf("explained: %+v, error %v; want 3 that remain here", l, err)
+		}
+	}
+	if d := check(t, s, request("GET /")); !d.Allowed || d.Remaining != 2 {
+		t.Errorf("then: %+v", d)
+	}
+}
