@@ -12,7 +12,8 @@ import (
 // check has the policies decide.
 func (g *Gate) check(r *http.Request, a *Admission) {
 	a.gate = g
-	d, err := g.set.Check(r.Context(), g.request(r))
+	request := g.request(r)
+	d, err := g.set.Check(r.Context(), &request)
 	a.Decision, a.each, a.Err = d.Decision, d.Each, d.Failed
 	if err != nil {
 		g.unchecked(r, a, err)
@@ -85,8 +86,8 @@ func leaseOf(each []policy.LimitDecision) (shortest time.Duration) {
 var one int64 = 1
 
 // request is what policies look at.
-func (g *Gate) request(r *http.Request) *policy.Request {
-	p := &policy.Request{
+func (g *Gate) request(r *http.Request) policy.Request {
+	p := policy.Request{
 		Method: r.Method, Host: r.Host, Path: r.URL.Path, RawQuery: r.URL.RawQuery, Header: r.Header, ClientIP: g.opts.ClientIP.Addr(r),
 	}
 	if g.opts.Cost != nil {
