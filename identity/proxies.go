@@ -54,18 +54,19 @@ func lastOfList(list string) (element, rest string, more bool) {
 }
 
 // lastForwarded is lastOfList for lists whose elements have quoted strings. Read from its end, a text is the same list whatever stands left of it, so
-// that a quote that a client leaves open does not reach what a proxy has added.
+// that a quote or a backslash that a client leaves open does not reach what a proxy has added: an element begins with a name, and its quotes behind one.
 func lastForwarded(list string) (element, rest string, more bool) {
-	inQuotes := false
-	for i := len(list) - 1; i >= max(0, len(list)-maxElement-1); i-- {
-		switch list[i] {
+	from := max(0, len(list)-maxElement-1)
+	window, inQuotes := list[from:], false
+	for i := len(window) - 1; i >= 0; i-- {
+		switch window[i] {
 		case '"':
-			if !inQuotes || !escaped(list[:i]) {
+			if !inQuotes || !escaped(window[:i]) {
 				inQuotes = !inQuotes
 			}
 		case ',':
 			if !inQuotes {
-				return list[i+1:], list[:i], true
+				return window[i+1:], list[:from+i], true
 			}
 		}
 	}
@@ -74,7 +75,7 @@ func lastForwarded(list string) (element, rest string, more bool) {
 
 // escaped reports whether what follows a text in quotes has a backslash that is for it.
 func escaped(before string) bool {
-	return (len(before)-len(strings.TrimRight(before[max(0, len(before)-maxElement):], `\`)))%2 == 1
+	return (len(before)-len(strings.TrimRight(before, `\`)))%2 == 1
 }
 
 // plainNode is an element that is a node and nothing else.
