@@ -54,28 +54,23 @@ func lastOfList(list string) (element, rest string, more bool) {
 }
 
 // lastForwarded is lastOfList for lists whose elements have quoted strings. Read from its end, a text is the same list whatever stands left of it, so
-// that a quote or a backslash that a client leaves open does not reach what a proxy has added: an element begins with a name, and its quotes behind one.
+// that a quote or a backslash that a client leaves open does not reach what a proxy has added. There, what opens quotes stands behind a = and not behind a backslash:
+// a quote that does is in quotes, or ends them.
 func lastForwarded(list string) (element, rest string, more bool) {
-	from := max(0, len(list)-maxElement-1)
-	window, inQuotes := list[from:], false
-	for i := len(window) - 1; i >= 0; i-- {
-		switch window[i] {
+	inQuotes := false
+	for i := len(list) - 1; i >= max(0, len(list)-maxElement-1); i-- {
+		switch list[i] {
 		case '"':
-			if !inQuotes || !escaped(window[:i]) {
+			if !inQuotes || i == 0 || list[i-1] != '\\' {
 				inQuotes = !inQuotes
 			}
 		case ',':
 			if !inQuotes {
-				return window[i+1:], list[:from+i], true
+				return list[i+1:], list[:i], true
 			}
 		}
 	}
 	return list, "", false
-}
-
-// escaped reports whether what follows a text in quotes has a backslash that is for it.
-func escaped(before string) bool {
-	return (len(before)-len(strings.TrimRight(before, `\`)))%2 == 1
 }
 
 // plainNode is an element that is a node and nothing else.
