@@ -86,6 +86,9 @@ func parsePrefix(text string) (netip.Prefix, bool) {
 
 // Addr returns the client's address: that of the peer, or what trusted proxies say, an address of IPv4 that is written in IPv6 as that of IPv4, and without a zone.
 // It is invalid if there is none, as of a peer on a Unix socket, or if it is nothing that can be read.
+//
+// The peer is what the request's RemoteAddr says, with a port or without. Of a server's requests, it says nothing where http.LocalAddrContextKey has the address of a Unix socket, in whose
+// names its peers can write any address. Who makes requests without that key says what they are from.
 func (c *ClientIP) Addr(r *http.Request) netip.Addr {
 	addr, _ := c.client(r)
 	return addr
@@ -93,8 +96,8 @@ func (c *ClientIP) Addr(r *http.Request) netip.Addr {
 
 // client returns the client's address, and its text as it came.
 func (c *ClientIP) client(r *http.Request) (netip.Addr, string) {
-	peer, text := parseNode(r.RemoteAddr)
-	if c == nil || c.field == "" || !c.trusts(peer) && (!c.unix || peer.IsValid() || !onUnixSocket(r)) {
+	peer, text, unix := peerOf(r)
+	if c == nil || c.field == "" || !c.trusts(peer) && !(c.unix && unix) {
 		return peer, text
 	}
 	if addr, t := c.told(r.Header[c.field]); addr.IsValid() {
@@ -107,10 +110,17 @@ func (c *ClientIP) trusts(addr netip.Addr) bool {
 	return slices.ContainsFunc(c.trusted, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// onUnixSocket reports whether a request came by a Unix socket: as the server says, if that does, or else by the looks of the peer's address.
-func onUnixSocket(r *http.Request) bool {
+// peerOf returns the address of the connection's peer, and its text, and whether it is on a Unix socket: there its name is a file's, which is the peer's to choose, and no address
+// though it be written like one. What the server says of its own end decides; where nothing does, RemoteAddr is what it looks like.
+func peerOf(r *http.Request) (addr netip.Addr, text string, unix bool) {
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
-		return local.Network() == "unix"
+		unix = strings.HasPrefix(local.Network(), "unix") // and unixpacket
+	} else {
+		unix = strings.HasPrefix(r.RemoteAddr, "@") || strings.HasPrefix(r.RemoteAddr, "/")
 	}
-	return strings.HasPrefix(r.RemoteAddr, "@") || strings.HasPrefix(r.RemoteAddr, "/")
+	if unix {
+		return netip.Addr{}, "", true
+	}
+	addr, text = parseNode(r.RemoteAddr)
+	return addr, text, false
 }

@@ -246,7 +246,14 @@ func TestProxiesOnUnixSockets(t *testing.T) {
 		{"unix", "bufconn", t.Context(), "unknown"},
 		{"unix", "@", tcp, "unknown"},
 		{"unix", "10.0.0.1:1", t.Context(), "10.0.0.1"},
-		{"unix", "10.0.0.1:1", unix, "10.0.0.1"}, // by the PROXY protocol: this is who asks
+		{"unix", "10.0.0.1:1", unix, "192.0.2.1"},
+		{"unix", "10.0.0.1", local(&net.UnixAddr{Net: "unixpacket"}), "192.0.2.1"},
+		{"10.0.0.0/8", "10.0.0.1", unix, "unknown"},
+		{"10.0.0.0/8", "10.0.0.1:1", unix, "unknown"},
+		{"10.0.0.0/8", "[::ffff:10.0.0.1]:1", unix, "unknown"},
+		{"10.0.0.0/8", "198.51.100.9", unix, "unknown"},
+		{"10.0.0.0/8", "10.0.0.1", tcp, "192.0.2.1"},
+		{"10.0.0.0/8", "10.0.0.1", t.Context(), "192.0.2.1"}, // of a request that no server of net/http has made
 		{"10.0.0.0/8", "@", unix, "unknown"},
 		{"10.0.0.0/8", "", unix, "unknown"},
 	} {

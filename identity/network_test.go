@@ -198,6 +198,38 @@ func TestH4RequestsOverSocketsWithoutAddresses(t *testing.T) {
 	}
 }
 
+// Pitfall H4 with the real thing: the peer of a Unix socket chooses the file that it is bound to, relative to where it runs, and so what RemoteAddr is.
+func TestH4NamesOfUnixSocketsAreNoAddresses(t *testing.T) {
+	t.Chdir(t.TempDir())
+	l, err := net.Listen("unix", "server")
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusting := behind(t, "X-Forwarded-For", "10.0.0.0/8")
+	keys := make(chan [3]string, 1)
+	s := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		keys <- [3]string{r.RemoteAddr, identity.Key{identity.Peer.Source()}.Of(r), identity.Key{trusting.Source()}.Of(r)}
+	})}
+	go func() { _ = s.Serve(l) }()
+	defer s.Close()
+	for _, name := range []string{"192.0.2.1", "10.0.0.7", "10.0.0.7:80", "2001:db8::1", "[2001:db8::1]:80"} {
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{LocalAddr: &net.UnixAddr{Net: "unix", Name: name}}).DialContext(ctx, "unix", "server")
+		}}}
+		r := httptest.NewRequest(http.MethodGet, "http://server/", nil)
+		r.RequestURI = ""
+		r.Header.Set("X-Forwarded-For", "198.51.100.1")
+		res, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if got, want := <-keys, [3]string{name, "unknown", "unknown"}; got != want {
+			t.Errorf("bound to %s: %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestAnAddressOfIPv4IsFoundWithoutAllocating(t *testing.T) {
 	key := identity.Key{identity.Peer.Source()}
 	behind, err := identity.Behind("X-Forwarded-For", "10.0.0.0/8")
