@@ -205,8 +205,8 @@ func (g *group) claims(of int, role Role, list []claim) []claim {
 
 // sum makes the decision of the enforced limits together, and returns the policies that denied.
 func sum(each []LimitDecision) (all weir.Decision, denied []string) {
-	var few [8]weir.Decision
-	list := few[:0]
+	all.Allowed = true
+	first := true
 	for i := range each {
 		d := &each[i]
 		if d.Role != Enforced {
@@ -215,11 +215,15 @@ func sum(each []LimitDecision) (all weir.Decision, denied []string) {
 		if !d.Allowed && (len(denied) == 0 || denied[len(denied)-1] != d.Policy) {
 			denied = append(denied, d.Policy)
 		}
-		if !d.Allowed || d.Limit != (weir.Limit{}) {
-			list = append(list, d.Decision)
+		switch {
+		case d.Allowed && d.Limit == (weir.Limit{}): // unlimited
+		case first:
+			all, first = algorithm.Together([]weir.Decision{d.Decision}), false
+		default:
+			all = algorithm.Together([]weir.Decision{all, d.Decision})
 		}
 	}
-	return algorithm.Together(list), denied
+	return all, denied
 }
 
 // count counts the request for each policy.
