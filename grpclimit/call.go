@@ -30,7 +30,7 @@ func (c *call) Value(key any) any {
 		return c
 	}
 	if key == http.LocalAddrContextKey && c.peer.LocalAddr != nil {
-		return c.peer.LocalAddr // as net/http has it: package identity looks there for Unix sockets
+		return c.peer.LocalAddr // as net/http has it: package identity looks there for Unix sockets, whose peers have names and no addresses
 	}
 	return c.Context.Value(key)
 }
@@ -46,6 +46,9 @@ func (c *call) request(identify bool) *http.Request {
 	}
 	if c.peer.Addr != nil {
 		r.RemoteAddr = c.peer.Addr.String()
+		if c.peer.LocalAddr == nil && strings.HasPrefix(c.peer.Addr.Network(), "unix") {
+			c.peer.LocalAddr = c.peer.Addr // it is of the same network
+		}
 	}
 	if identify {
 		r.Host, r.Header = fields(c.Context)

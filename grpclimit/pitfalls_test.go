@@ -140,6 +140,32 @@ func TestH4UnixSockets(t *testing.T) {
 	}
 }
 
+// Pitfall H4: a peer of a Unix socket that is bound to a file called like an address has none, and is no proxy.
+func TestH4NamesOfUnixSocketsAreNoAddresses(t *testing.T) {
+	t.Chdir(t.TempDir())
+	l, err := net.Listen("unix", "server")
+	if err != nil {
+		t.Fatal(err)
+	}
+	behind, err := identity.Behind("X-Forwarded-For", "10.0.0.0/8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gs := grpc.NewServer(chain(server(t, limiter(t, "1/1h"), grpclimit.Options{ClientIP: behind}))...)
+	pb.RegisterTestServiceServer(gs, &service{})
+	go gs.Serve(l)
+	t.Cleanup(gs.Stop)
+	want := codes.OK
+	for _, name := range []string{"192.0.2.1", "192.0.2.2", "10.0.0.7", "10.0.0.8:80"} {
+		conn := dial(t, "passthrough:server", grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return (&net.Dialer{LocalAddr: &net.UnixAddr{Net: "unix", Name: name}}).DialContext(ctx, "unix", "server")
+		}))
+		ctx := metadata.AppendToOutgoingContext(t.Context(), "x-forwarded-for", "198.51.100.1")
+		wantCode(t, empty(ctx, pb.NewTestServiceClient(conn)), want)
+		want = codes.ResourceExhausted // all of them are one
+	}
+}
+
 // Pitfall H4, where the peer's address is nothing at all, as some systems have it.
 func TestH4APeerWithoutAnAddress(t *testing.T) {
 	behind, err := identity.Behind("X-Forwarded-For", "unix")
@@ -157,6 +183,7 @@ func TestH4APeerWithoutAnAddress(t *testing.T) {
 	wantCode(t, call(socket, "198.51.100.2"), codes.OK)
 	wantCode(t, call(&peer.Peer{}, "198.51.100.3"), codes.OK)
 	wantCode(t, call(&peer.Peer{}, "198.51.100.4"), codes.ResourceExhausted) // it is no proxy
+	wantCode(t, call(&peer.Peer{Addr: &net.UnixAddr{Net: "unix", Name: "192.0.2.1"}}, "198.51.100.5"), codes.OK)
 }
 
 // Pitfall H6: when the store can't decide, what happens is what the options say, and nobody is told why.
