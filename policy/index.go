@@ -77,7 +77,7 @@ func (x *index) find(r *Request, found []int32) []int32 {
 	at, rest, more := x.prefixes, r.Path, true
 	for {
 		found = x.check(r, at.all, found)
-		if !more {
+		if !more || len(at.children) == 0 {
 			break
 		}
 		var segment string
@@ -90,6 +90,9 @@ func (x *index) find(r *Request, found []int32) []int32 {
 		if a := &x.alternatives[n]; a.matchesPath(r.Path) && a.matches(r) {
 			found = append(found, a.policy)
 		}
+	}
+	if len(found)-first < 2 {
+		return found
 	}
 	slices.Sort(found[first:])
 	return found[:first+len(slices.Compact(found[first:]))]
