@@ -1,7 +1,6 @@
 package bearer
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -20,10 +19,13 @@ const MaxLeeway = time.Hour
 // Options say which tokens are believed.
 type Options struct {
 	// Methods are the signing methods of tokens that are looked at, such as "RS256" or "ES256". Required. They are all of shared secrets (HS256, HS384, HS512) or
-	// none is, so that a public key is never taken for a secret; "none" is never one.
+	// none is, so that a token does not choose which of the two a key is; "none" is never one.
 	Methods []string
 	// Key finds the key of a token, by its kid for instance: what libraries for JSON Web Key Sets provide. It is called before anything of the token is believed,
 	// once for each request with a well-formed token of one of the Methods, and should answer from memory. Required.
+	//
+	// A shared secret is a []byte. One that everybody knows is none, and its tokens count as nothing: a blank one, and a public key or a certificate in PEM, in DER, in base64 of that, or
+	// as a JSON Web Key or a set of them. A public key in other forms, such as the 32 bytes of Ed25519, can't be told from a secret.
 	Key jwt.Keyfunc
 	// Issuer is what the claim iss must be. Empty: anything, or nothing.
 	Issuer string
@@ -135,10 +137,4 @@ func careful(find jwt.Keyfunc) jwt.Keyfunc {
 		}
 		return key, nil
 	}
-}
-
-// known reports whether a key would be a shared secret, and can't be one: it is empty, or the text of a public key.
-func known(key jwt.VerificationKey) bool {
-	secret, ok := key.([]byte)
-	return ok && (len(secret) == 0 || bytes.Contains(secret, []byte("-----BEGIN ")))
 }
