@@ -16,9 +16,10 @@ func Wrap(middleware func(http.Handler) http.Handler) gin.HandlerFunc {
 		request, response, passed := c.Request, c.Writer, false
 		defer func() { c.Request, c.Writer = request, response }() // also when a handler panics
 		middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			c.Request, c.Writer, passed = r, writer{response, w}, true
+			seen := writer{response, w}
+			c.Request, c.Writer, passed = r, seen, true
 			c.Next()
-			c.Writer.(writer).status() // gin has not written it yet if there is no body
+			seen.status() // gin has not written it yet if there is no body. c.Writer may be another by now
 		})).ServeHTTP(response, request)
 		if !passed {
 			c.Abort()

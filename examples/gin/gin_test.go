@@ -46,6 +46,26 @@ func TestStringsAreCharged(t *testing.T) {
 	}
 }
 
+// Another middleware's writer, as of one that compresses.
+type others struct{ gin.ResponseWriter }
+
+// Middleware that comes after may put a writer of its own in place, and leave it there.
+func TestAWriterThatIsLeftInPlace(t *testing.T) {
+	e := engine(t, admission.Failures)
+	g := e.Group("/", func(c *gin.Context) { c.Writer = others{c.Writer} })
+	g.GET("/status", func(c *gin.Context) { c.Status(http.StatusUnauthorized) })
+	g.GET("/body", func(c *gin.Context) { c.String(http.StatusUnauthorized, "no") })
+	for i := range 41 {
+		want := http.StatusUnauthorized
+		if i == 40 {
+			want = http.StatusTooManyRequests
+		}
+		if got := ask(e, []string{"/status", "/body"}[i%2]); got != want {
+			t.Fatalf("request %d: %d, want %d", i, got, want)
+		}
+	}
+}
+
 // A handler before it may write when it is through, and gin.Recovery does.
 func TestOutsideTheMiddlewareTheContextIsAsItWas(t *testing.T) {
 	for _, path := range []string{"/string", "/panic", "/nowhere"} {
