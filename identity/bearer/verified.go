@@ -38,7 +38,7 @@ type Options struct {
 }
 
 // Verified is a claim, such as sub, of a token that is signed, neither expired nor yet to come, and of the issuer and the audience of the options. A token
-// that says nothing of when it expires does not. The claim is one of the token's own, not of an object in it: a string, or a number, which is as the token writes
+// that says nothing of when it expires does not; one whose exp, nbf or iat is no time, such as 1e30, is none. The claim is one of the token's own, not of an object in it: a string, or a number, which is as the token writes
 // it. Of any other claim, of a token that is not as it should be, or longer than [MaxToken], and of a request with several Authorization fields, it is nothing.
 //
 // Verifying costs microseconds, up to about a hundred of RSA and elliptic curves, before a limit is asked. Who can't afford that for each request that anybody sends
@@ -51,9 +51,6 @@ func Verified(claim string, o Options) (identity.Source, error) {
 	if err := o.check(); err != nil {
 		return identity.Source{}, err
 	}
-	if claim == "" {
-		return identity.Source{}, &identity.SourceError{Field: "bearer claim", Value: "empty", Accept: "the name of a claim, such as sub"}
-	}
 	parser, key := o.parser(), careful(o.Key)
 	s := identity.Func(named("bearer:", claim), func(r *http.Request) string {
 		encoded := token(r)
@@ -61,12 +58,15 @@ func Verified(claim string, o Options) (identity.Source, error) {
 			return ""
 		}
 		claims := jwt.MapClaims{}
-		if _, err := parser.ParseWithClaims(encoded, claims, key); err != nil {
+		if _, err := parser.ParseWithClaims(encoded, claims, key); err != nil || !timely(claims) {
 			return ""
 		}
 		return text(claims[claim])
 	})
-	return s, s.Err()
+	if s.Err() != nil {
+		return identity.Source{}, &identity.SourceError{Field: "bearer claim", Value: fmt.Sprintf("%.100q", claim), Accept: "the name of a claim, such as sub: up to 121 letters, digits and any of -_.:/"}
+	}
+	return s, nil
 }
 
 func (o Options) check() error {

@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,6 +92,33 @@ func TestTokensBelieved(t *testing.T) {
 				t.Errorf("sub is %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// What no time can hold is neither past nor to come, however it is rounded.
+func TestTimesThatCanNotBe(t *testing.T) {
+	source := must(t, options())
+	for claims, want := range map[string]string{
+		`{"sub":"alice","nbf":1e30}`:                  "",
+		`{"sub":"alice","nbf":1e400}`:                 "",
+		`{"sub":"alice","nbf":-1e30}`:                 "",
+		`{"sub":"alice","nbf":9223372036854775808}`:   "",
+		`{"sub":"alice","nbf":9223372036854775807}`:   "",
+		`{"sub":"alice","exp":1e30}`:                  "",
+		`{"sub":"alice","exp":1e400}`:                 "",
+		`{"sub":"alice","exp":18446744073709551615}`:  "",
+		`{"sub":"alice","exp":-9223372036854775809}`:  "",
+		`{"sub":"alice","iat":1e30}`:                  "",
+		`{"sub":"alice","iat":-1e400}`:                "",
+		`{"sub":"alice","exp":9007199254740992}`:      "alice",
+		`{"sub":"alice","exp":9007199254740994}`:      "",
+		`{"sub":"alice","nbf":-9007199254740992}`:     "alice",
+		`{"sub":"alice","exp":4102444800000,"iat":0}`: "alice",
+		`{"sub":"alice","nbf":1e-400}`:                "alice",
+	} {
+		if got := source.Value(with("Bearer " + raw(t, `{"alg":"HS256"}`, claims))); got != want {
+			t.Errorf("%s is %q, want %q", claims, got, want)
+		}
 	}
 }
 
@@ -179,7 +207,9 @@ func TestH8OptionsRefused(t *testing.T) {
 		field  string
 	}{
 		{"NoClaim", "", func(*bearer.Options) {}, "bearer claim"},
-		{"ClaimNoName", "a b", func(*bearer.Options) {}, ""},
+		{"ClaimOfTwoWords", "a b", func(*bearer.Options) {}, "bearer claim"},
+		{"ClaimWithAnAt", "user@id", func(*bearer.Options) {}, "bearer claim"},
+		{"ClaimTooLong", strings.Repeat("x", 122), func(*bearer.Options) {}, "bearer claim"},
 		{"NoMethods", "sub", func(o *bearer.Options) { o.Methods = nil }, "bearer methods"},
 		{"None", "sub", func(o *bearer.Options) { o.Methods = []string{"none"} }, "bearer methods"},
 		{"NoneBesides", "sub", func(o *bearer.Options) { o.Methods = []string{"HS256", "none"} }, "bearer methods"},
@@ -196,7 +226,7 @@ func TestH8OptionsRefused(t *testing.T) {
 			test.change(&o)
 			_, err := bearer.Verified(test.claim, o)
 			refused, ok := errors.AsType[*identity.SourceError](err)
-			if !ok || test.field != "" && refused.Field != test.field || refused.Value == "" || refused.Accept == "" {
+			if !ok || refused.Field != test.field || refused.Value == "" || refused.Accept == "" {
 				t.Errorf("got %v, want an *identity.SourceError of %s", err, test.field)
 			}
 		})
