@@ -16,7 +16,7 @@ import (
 var library = []string{".", "algorithm", "algorithm/bounds", "store", "store/memory"}
 
 // The packages that the weir program is made of, and the stores on engines. Their entry points belong together, and are used in examples of the package.
-var parts = []string{"identity", "identity/bearer", "admission", "httplimit", "httplimit/header", "grpclimit", "policy", "store/swap", "store/redis", "store/postgres", "store/memcached", "store/remote", "store/storetest", "store/storetest/engine", "policy/clients", "replay", "server", "server/proxied", "server/engines", "server/limiters", "server/checks", "server/resp", "server/httpapi"}
+var parts = []string{"identity", "identity/bearer", "admission", "httplimit", "httplimit/header", "pacing", "grpclimit", "policy", "store/swap", "store/redis", "store/postgres", "store/memcached", "store/remote", "store/storetest", "store/storetest/engine", "policy/clients", "replay", "server", "server/proxied", "server/engines", "server/limiters", "server/checks", "server/resp", "server/httpapi"}
 
 func TestEveryEntryPointHasAnExample(t *testing.T) {
 	for _, dir := range library {

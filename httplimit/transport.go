@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/httplimit/header"
+	"github.com/weirlimit/weir/pacing"
 )
 
 // DefaultMaxWait is the longest that a Transport lets a server make a request wait, unless TransportOptions say otherwise.
@@ -52,7 +54,7 @@ type Transport struct {
 	cost    func(*http.Request) int64
 	maxWait time.Duration
 	retries int
-	origins origins
+	servers pacing.Servers
 }
 
 // NewTransport returns a Transport. It refuses options that make no sense.
@@ -72,7 +74,6 @@ func NewTransport(opts TransportOptions) (*Transport, error) {
 	}
 	t := &Transport{
 		base: opts.Base, limiter: opts.Limiter, key: opts.Key, cost: opts.Cost, maxWait: opts.MaxWait, retries: opts.Retries,
-		origins: origins{all: map[string]*origin{}},
 	}
 	if t.base == nil {
 		t.base = http.DefaultTransport
@@ -119,7 +120,7 @@ type passage struct {
 	r             *http.Request // to send next
 	server, payer string        // the keys of what the server said, and of the limiter
 	cost          int64         // of the limiter
-	ticket        ticket
+	ticket        pacing.Ticket
 	attempt       int
 	pause         time.Duration // before it is sent again, of a server that does not say
 }
@@ -131,17 +132,17 @@ func (p *passage) admit() error {
 		return err
 	}
 	for {
-		if err := p.t.origins.enter(ctx, p.server, p.t.maxWait, &p.ticket); err != nil {
+		if err := p.t.servers.Enter(ctx, p.server, p.t.maxWait, &p.ticket); err != nil {
 			return err
 		}
 		if p.t.limiter == nil {
 			return nil
 		}
 		if err := p.t.limiter.Wait(ctx, p.payer, p.cost); err != nil {
-			p.t.origins.leave(&p.ticket)
+			p.t.servers.Leave(&p.ticket)
 			return err
 		}
-		if p.t.origins.confirm(&p.ticket) {
+		if p.t.servers.Confirm(&p.ticket) {
 			return nil
 		}
 		if _, err := p.t.limiter.Refund(context.WithoutCancel(ctx), p.payer, p.cost); err != nil {
@@ -154,11 +155,11 @@ func (p *passage) admit() error {
 func (p *passage) send() (answer *http.Response, again bool, err error) {
 	answer, err = p.t.base.RoundTrip(p.r)
 	if err != nil {
-		p.t.origins.answered(&p.ticket, 0, header.Report{})
+		p.t.servers.Answered(&p.ticket, pacing.Said{})
 		return answer, false, err
 	}
 	report := header.Read(answer.Header, time.Now())
-	until := p.t.origins.answered(&p.ticket, answer.StatusCode, report)
+	until := p.t.servers.Answered(&p.ticket, pacing.Said{Outcome: outcomeOf(answer.StatusCode), Report: report})
 	if p.attempt >= p.t.retries || !mayRepeat(p.r, answer.StatusCode, report.Retry) {
 		return answer, false, nil
 	}
@@ -168,7 +169,7 @@ func (p *passage) send() (answer *http.Response, again bool, err error) {
 		p.pause = backOff(p.attempt)
 		wait = p.pause
 	}
-	if tooLong(p.r.Context(), wait, p.t.maxWait) == nil {
+	if pacing.TooLong(p.r.Context(), wait, p.t.maxWait) == nil {
 		if next, err := repeat(p.r); err == nil {
 			drain(answer.Body)
 			p.r = next
@@ -179,44 +180,29 @@ func (p *passage) send() (answer *http.Response, again bool, err error) {
 }
 
 // A WaitError reports a request that was not sent, because the server had said that it should not be before a time that is too far ahead.
-type WaitError struct {
-	Until time.Time     // when it may be sent; the zero time if that is not known
-	Wait  time.Duration // how long that is; 0 if it is not known: no turn came in the time that it could wait
-	Most  time.Duration // how long it could have waited: TransportOptions.MaxWait, or until the deadline of its context
-	// Deadline says that the deadline was sooner: the error is context.DeadlineExceeded.
-	Deadline bool
-}
+type WaitError = pacing.WaitError
 
-// Error implements error.
-func (e *WaitError) Error() string {
+// outcomeOf says what became of a request that was answered.
+func outcomeOf(status int) pacing.Outcome {
 	switch {
-	case e.Wait == 0:
-		return fmt.Sprintf("httplimit: no turn came in %v (MaxWait): others were before, or are under way and not answered", e.Most)
-	case e.Deadline:
-		return fmt.Sprintf("httplimit: the server asked to wait %v more, and the deadline is in %v", e.Wait, e.Most)
+	case status == http.StatusTooManyRequests:
+		return pacing.Denied
+	case status == http.StatusServiceUnavailable:
+		return pacing.Busy
+	case status >= http.StatusInternalServerError:
+		return pacing.Failed
 	}
-	return fmt.Sprintf("httplimit: the server asked to wait %v more; accepted: up to %v (MaxWait)", e.Wait, e.Most)
+	return pacing.Served
 }
 
-// Unwrap returns context.DeadlineExceeded if that is why the request could not wait.
-func (e *WaitError) Unwrap() error {
-	if e.Deadline {
-		return context.DeadlineExceeded
+// originOf returns scheme, host and port.
+func originOf(r *http.Request) string {
+	if r.URL == nil {
+		return ""
 	}
-	return nil
-}
-
-// tooLong returns a *WaitError if the wait would outlast the deadline of ctx, or the longest wait.
-func tooLong(ctx context.Context, wait, most time.Duration) error {
-	if wait <= 0 {
-		return nil
+	port := r.URL.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[r.URL.Scheme]
 	}
-	now := time.Now()
-	if deadline, ok := ctx.Deadline(); ok && wait > deadline.Sub(now) {
-		return &WaitError{Until: now.Add(wait), Wait: wait, Most: deadline.Sub(now), Deadline: true}
-	}
-	if wait > most {
-		return &WaitError{Until: now.Add(wait), Wait: wait, Most: most}
-	}
-	return nil
+	return r.URL.Scheme + "://" + strings.ToLower(r.URL.Hostname()) + ":" + port
 }

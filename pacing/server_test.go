@@ -1,9 +1,8 @@
-package httplimit
+package pacing
 
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,39 +13,39 @@ import (
 )
 
 // However many servers a client asks, what is kept is bounded; what a server with a request under way said is kept.
-func TestOriginsAreBounded(t *testing.T) {
+func TestServersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		os := origins{all: map[string]*origin{}}
-		ask := func(name string, report header.Report, status int) {
-			var k ticket
-			if err := os.enter(t.Context(), name, time.Minute, &k); err != nil {
+		s := Servers{}
+		ask := func(name string, said Said) {
+			var k Ticket
+			if err := s.Enter(t.Context(), name, time.Minute, &k); err != nil {
 				t.Fatal(err)
 			}
-			os.answered(&k, status, report)
+			s.Answered(&k, said)
 		}
-		ask("plain", header.Report{}, 200)
-		if len(os.all) != 0 {
-			t.Errorf("%d servers are kept that said nothing", len(os.all))
+		ask("plain", Said{Outcome: Served})
+		if len(s.all) != 0 {
+			t.Errorf("%d servers are kept that said nothing", len(s.all))
 		}
-		var busy ticket
-		if err := os.enter(t.Context(), "busy", time.Minute, &busy); err != nil {
+		var busy Ticket
+		if err := s.Enter(t.Context(), "busy", time.Minute, &busy); err != nil {
 			t.Fatal(err)
 		}
-		for i := range 10 * mostOrigins {
-			ask(fmt.Sprint(i), header.Report{Retry: true, RetryAfter: time.Hour}, http.StatusTooManyRequests)
-			if len(os.all) > 2*mostOrigins {
-				t.Fatalf("%d servers are kept", len(os.all))
+		for i := range 10 * mostServers {
+			ask(fmt.Sprint(i), Said{Denied, header.Report{Retry: true, RetryAfter: time.Hour}})
+			if len(s.all) > 2*mostServers {
+				t.Fatalf("%d servers are kept", len(s.all))
 			}
 		}
-		if os.all["busy"] != busy.origin {
+		if s.all["busy"] != busy.server {
 			t.Error("the server with a request under way is forgotten")
 		}
 		time.Sleep(2 * time.Hour) // over, and forgotten when there is need
-		for i := range 2 * mostOrigins {
-			ask(fmt.Sprint("new", i), header.Report{Retry: true, RetryAfter: time.Hour}, http.StatusTooManyRequests)
+		for i := range 2 * mostServers {
+			ask(fmt.Sprint("new", i), Said{Denied, header.Report{Retry: true, RetryAfter: time.Hour}})
 		}
-		if len(os.all) > 2*mostOrigins {
-			t.Errorf("%d servers are kept", len(os.all))
+		if len(s.all) > 2*mostServers {
+			t.Errorf("%d servers are kept", len(s.all))
 		}
 	})
 }
@@ -54,32 +53,32 @@ func TestOriginsAreBounded(t *testing.T) {
 // The order of waiters is that in which they first came, also of one that has to wait again.
 func TestWaitersKeepTheirPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		os := origins{all: map[string]*origin{}}
-		var tickets [4]ticket
-		if err := os.enter(t.Context(), "s", time.Hour, &tickets[0]); err != nil { // came first
+		s := Servers{}
+		var Tickets [4]Ticket
+		if err := s.Enter(t.Context(), "s", time.Hour, &Tickets[0]); err != nil { // came first
 			t.Fatal(err)
 		}
-		var other ticket
-		if err := os.enter(t.Context(), "s", time.Hour, &other); err != nil {
+		var other Ticket
+		if err := s.Enter(t.Context(), "s", time.Hour, &other); err != nil {
 			t.Fatal(err)
 		}
-		os.answered(&other, 429, header.Report{Retry: true, RetryAfter: time.Minute})
+		s.Answered(&other, Said{Denied, header.Report{Retry: true, RetryAfter: time.Minute}})
 		order := make(chan int, 3)
 		enter := func(i int) {
 			go func() {
-				if err := os.enter(context.Background(), "s", time.Hour, &tickets[i]); err != nil {
+				if err := s.Enter(context.Background(), "s", time.Hour, &Tickets[i]); err != nil {
 					t.Error(err)
 				}
 				order <- i
 				time.Sleep(time.Second)
-				os.answered(&tickets[i], 200, header.Report{})
+				s.Answered(&Tickets[i], Said{Outcome: Served})
 			}()
 			synctest.Wait()
 		}
 		enter(1)
 		enter(2)
-		if os.confirm(&tickets[0]) {
-			t.Error("a ticket is good in a pause")
+		if s.Confirm(&Tickets[0]) {
+			t.Error("a Ticket is good in a pause")
 		}
 		enter(0)
 		time.Sleep(time.Hour)
@@ -93,10 +92,10 @@ func TestWaitersKeepTheirPlace(t *testing.T) {
 
 // Whatever servers say, and in whatever order answers come: what is let go of a window is never more than what the latest answer that could count it has left, and nothing is
 // let go in a pause.
-func TestOriginAgainstAModel(t *testing.T) {
+func TestServerAgainstAModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		o, now := &origin{}, time.Unix(1_800_000_000, 0)
-		var flying []ticket
+		o, now := &server{}, time.Unix(1_800_000_000, 0)
+		var flying []Ticket
 		var pauseEnd time.Time
 		// The server: a window of so many requests, counted when they come; they come in any order.
 		size := rapid.Int64Range(1, 8).Draw(t, "size")
@@ -117,7 +116,7 @@ func TestOriginAgainstAModel(t *testing.T) {
 					o.sent++
 					f := flight{o.sent, now}
 					o.flights = append(o.flights, f)
-					flying = append(flying, ticket{flight: f})
+					flying = append(flying, Ticket{flight: f})
 				}
 			case 1: // one comes to the server
 				for _, k := range flying {
@@ -141,10 +140,10 @@ func TestOriginAgainstAModel(t *testing.T) {
 					o.expire(now)
 					if n < 0 {
 						pauseEnd = end
-						o.learn(429, header.Report{Retry: true, RetryAfter: end.Sub(now)}, k.flight, now)
+						o.learn(Said{Denied, header.Report{Retry: true, RetryAfter: end.Sub(now)}}, k.flight, now)
 						break
 					}
-					o.learn(200, header.Report{Limits: []header.State{{Name: "w", Remaining: n, Within: end.Sub(now)}}}, k.flight, now)
+					o.learn(Said{Served, header.Report{Limits: []header.State{{Name: "w", Remaining: n, Within: end.Sub(now)}}}}, k.flight, now)
 					informed = informed || len(flying) == 0
 					break
 				}
