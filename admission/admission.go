@@ -15,7 +15,7 @@ const (
 	Admitted Outcome = iota
 	// Skipped requests are to be served, and there is nothing to tell of limits.
 	Skipped
-	// Denied requests may pass later, after Decision.RetryAfter.
+	// Denied requests may pass later, after Decision.RetryAfter. If what denied are concurrent limits alone, that is at most a second: when a place is free nobody knows.
 	Denied
 	// Excessive requests cost more than a limit's capacity, and never pass.
 	Excessive

@@ -53,6 +53,9 @@ func (g *Gate) Admit(r *http.Request) (a Admission) {
 	default:
 		g.take(r, &a)
 	}
+	if a.Outcome == Denied {
+		a.askSoon()
+	}
 	return a
 }
 
