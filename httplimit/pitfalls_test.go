@@ -28,7 +28,7 @@ import (
 // Pitfall H1: Retry-After is whole seconds, rounded up, never 0, and who waits for so long passes.
 func TestH1RetryAfter(t *testing.T) {
 	for text, want := range map[string]string{
-		"1000/1s burst=1": "1", "1/1s": "1", "1/1001ms": "2", "1/90s": "90", "fixed-window 1/500ms": "1", "fixed-window 1/1h": "3600", "concurrent 1 lease=3s": "3",
+		"1000/1s burst=1": "1", "1/1s": "1", "1/1001ms": "2", "1/90s": "90", "fixed-window 1/500ms": "1", "fixed-window 1/1h": "3600", "concurrent 1 lease=1s": "1",
 	} {
 		now := noon()
 		l := newLimiter(t, text, weir.WithClock(func() time.Time { return now }))
