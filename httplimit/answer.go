@@ -55,8 +55,8 @@ func (a *answer) wrote(n int64) {
 // watch returns w with everything that it can do, and what is written to it is seen.
 func (a *answer) watch(w http.ResponseWriter) http.ResponseWriter {
 	a.to = w
-	return httpsnoop.Wrap(w, httpsnoop.Hooks{
-		WriteHeader: a.onWriteHeader, Write: a.onWrite, WriteString: a.onWriteString, ReadFrom: a.onReadFrom, Flush: a.onFlush, Hijack: a.onHijack,
+	return httpsnoop.Wrap(reach(w), httpsnoop.Hooks{
+		WriteHeader: a.onWriteHeader, Write: a.onWrite, WriteString: a.onWriteString, ReadFrom: a.onReadFrom, Flush: a.onFlush, FlushError: a.onFlushError, Hijack: a.onHijack,
 	})
 }
 
@@ -99,6 +99,17 @@ func (a *answer) onFlush(next httpsnoop.FlushFunc) httpsnoop.FlushFunc {
 		a.begin()
 		next()
 		a.said(http.StatusOK)
+	}
+}
+
+func (a *answer) onFlushError(next httpsnoop.FlushErrorFunc) httpsnoop.FlushErrorFunc {
+	return func() error {
+		a.begin()
+		err := next()
+		if err == nil {
+			a.said(http.StatusOK)
+		}
+		return err
 	}
 }
 

@@ -232,10 +232,21 @@ func TestWatchedWriterCanWhatItCould(t *testing.T) {
 	}), http.MethodGet, nil)
 }
 
-// A connection that is taken over counts as one that has switched protocols. It counts when its handler returns.
+// A connection that is taken over counts as one that has switched protocols, whatever is between the server and the middleware. It counts when its handler returns.
 func TestHijack(t *testing.T) {
+	for name, wrap := range outside {
+		t.Run(name, func(t *testing.T) {
+			if name == "terse" {
+				t.Skip("it can't be hijacked")
+			}
+			testHijack(t, wrap)
+		})
+	}
+}
+
+func testHijack(t *testing.T, wrap func(http.ResponseWriter) http.ResponseWriter) {
 	c := charges{done: make(chan struct{})}
-	url := serve(t, c.limit(t, func(w http.ResponseWriter, _ *http.Request) {
+	url := serve(t, outsideOf(wrap, c.limit(t, func(w http.ResponseWriter, _ *http.Request) {
 		conn, buffered, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			t.Error(err)
@@ -246,7 +257,7 @@ func TestHijack(t *testing.T) {
 		_ = buffered.Flush()
 		line, _ := buffered.ReadString('\n')
 		_, _ = conn.Write([]byte(line))
-	}))
+	})))
 	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package httplimit_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -198,24 +199,59 @@ func TestRespond(t *testing.T) {
 	}
 }
 
-// What is refused is not a 200 because the server's own answer says no status, or nothing.
+// A plain writer is that of middleware outside, which can itself only write, and hands on the rest by Unwrap.
+type plain struct{ http.ResponseWriter }
+
+func (p plain) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+
+// A terse writer can besides flush, and say whether it did, and nothing else.
+type terse struct{ http.ResponseWriter }
+
+func (w terse) FlushError() error { return http.NewResponseController(w.ResponseWriter).Flush() }
+
+// outside are what there is between the server and the middleware.
+var outside = map[string]func(http.ResponseWriter) http.ResponseWriter{
+	"the server's own": func(w http.ResponseWriter) http.ResponseWriter { return w },
+	"plain":            func(w http.ResponseWriter) http.ResponseWriter { return plain{w} },
+	"plain twice":      func(w http.ResponseWriter) http.ResponseWriter { return plain{plain{w}} },
+	"terse":            func(w http.ResponseWriter) http.ResponseWriter { return terse{w} },
+}
+
+// outsideOf has the handler write to a writer between it and the server.
+func outsideOf(wrap func(http.ResponseWriter) http.ResponseWriter, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(wrap(w), r) })
+}
+
+// What is refused is not a 200 because the server's own answer says no status, or nothing, whatever way it has to write.
 func TestRespondWithoutStatus(t *testing.T) {
 	for want, respond := range map[string]func(http.ResponseWriter){
 		"":      func(http.ResponseWriter) {},
 		"write": func(w http.ResponseWriter) { fmt.Fprint(w, "write") },
-		"text": func(w http.ResponseWriter) {
-			_, _ = w.(interface{ WriteString(string) (int, error) }).WriteString("text")
+		"text":  func(w http.ResponseWriter) { _, _ = io.WriteString(w, "text") },
+		"flush": func(w http.ResponseWriter) {
+			if f, can := w.(http.Flusher); can {
+				f.Flush()
+			}
+			fmt.Fprint(w, "flush")
 		},
-		"flush": func(w http.ResponseWriter) { w.(http.Flusher).Flush(); fmt.Fprint(w, "flush") },
+		"controller": func(w http.ResponseWriter) {
+			if err := http.NewResponseController(w).Flush(); err != nil {
+				fmt.Fprint(w, err)
+			}
+			fmt.Fprint(w, "controller")
+		},
 		"copy":  func(w http.ResponseWriter) { _, _ = strings.NewReader("copy").WriteTo(w) },
+		"read":  func(w http.ResponseWriter) { _, _ = io.Copy(w, io.LimitReader(strings.NewReader("read"), 9)) },
 		"early": func(w http.ResponseWriter) { w.WriteHeader(http.StatusEarlyHints); fmt.Fprint(w, "early") },
 	} {
-		url := serve(t, limit(t, newLimiter(t, "1/1h"), httplimit.Options{
-			Respond: func(w http.ResponseWriter, _ *http.Request, _ httplimit.Refusal) { respond(w) },
-		}, okHandler))
-		wantStatus(t, url, 200)
-		if got := get(t, url); got.status != 429 || got.body != want {
-			t.Errorf("%q: %d %q", want, got.status, got.body)
+		for name, wrap := range outside {
+			url := serve(t, outsideOf(wrap, limit(t, newLimiter(t, "1/1h"), httplimit.Options{
+				Respond: func(w http.ResponseWriter, _ *http.Request, _ httplimit.Refusal) { respond(w) },
+			}, okHandler)))
+			wantStatus(t, url, 200)
+			if got := get(t, url); got.status != 429 || got.body != want {
+				t.Errorf("%q, %s: %d %q", want, name, got.status, got.body)
+			}
 		}
 	}
 }
