@@ -39,8 +39,8 @@ var Peer = &ClientIP{}
 func Behind(field string, proxies ...string) (*ClientIP, error) {
 	c := &ClientIP{field: http.CanonicalHeaderKey(field)}
 	switch {
-	case !isToken(field):
-		return nil, &SourceError{"the proxies' field", quoted(field), "X-Forwarded-For, Forwarded, or the name of a field that has one address, such as X-Real-IP"}
+	case !isToken(field) || withheld(field):
+		return nil, &SourceError{"the proxies' field", quoted(field), "X-Forwarded-For, Forwarded, or the name of a field that has one address, such as X-Real-IP; not Host, Trailer or Transfer-Encoding, which servers take out"}
 	case len(proxies) == 0 || len(proxies) > maxProxies:
 		return nil, &SourceError{"proxies", fmt.Sprintf("a list of %d", len(proxies)), fmt.Sprintf("1 to %d: "+proxyAccept, maxProxies)}
 	}
@@ -55,6 +55,9 @@ func Behind(field string, proxies ...string) (*ClientIP, error) {
 		}
 		c.trusted = append(c.trusted, p)
 	}
+	if all(c.trusted) {
+		return nil, &SourceError{"proxies", "a list that has all addresses of IPv4 or of IPv6", proxyAccept}
+	}
 	switch c.field {
 	case "X-Forwarded-For":
 		c.last, c.node = lastOfList, plainNode
@@ -64,6 +67,31 @@ func Behind(field string, proxies ...string) (*ClientIP, error) {
 		c.last, c.node = wholeLine, plainNode
 	}
 	return c, nil
+}
+
+// all reports whether networks have all addresses of IPv4 in them, or all of IPv6.
+func all(networks []netip.Prefix) bool {
+	networks = slices.SortedFunc(slices.Values(networks), netip.Prefix.Compare)
+	for _, next := range []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()} { // the first that is in none so far
+		for _, p := range networks {
+			if p.Addr().BitLen() == next.BitLen() && p.Contains(next) {
+				if next = lastOf(p).Next(); !next.IsValid() {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// lastOf returns the last address of a network.
+func lastOf(p netip.Prefix) netip.Addr {
+	bytes := p.Addr().AsSlice()
+	for i := p.Bits(); i < len(bytes)*8; i++ {
+		bytes[i/8] |= 0x80 >> (i % 8)
+	}
+	last, _ := netip.AddrFromSlice(bytes)
+	return last
 }
 
 const proxyAccept = `an address, a CIDR such as 10.0.0.0/8 or fd00::/8, but not all addresses, whose clients would say what they like, or "unix"`

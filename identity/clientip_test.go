@@ -2,10 +2,13 @@ package identity_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -274,6 +277,13 @@ func TestProxiesThatAreRefused(t *testing.T) {
 		{"", []string{"10.0.0.0/8"}, "the proxies' field is empty; accepted: X-Forwarded-For, Forwarded, or"},
 		{"X Forwarded", []string{"10.0.0.0/8"}, `the proxies' field is "X Forwarded"`},
 		{"X-Forwarded-For:", []string{"10.0.0.0/8"}, `the proxies' field is "X-Forwarded-For:"`},
+		{"Host", []string{"10.0.0.0/8"}, `the proxies' field is "Host"`},
+		{"transfer-encoding", []string{"10.0.0.0/8"}, `the proxies' field is "transfer-encoding"`},
+		{"TRAILER", []string{"10.0.0.0/8"}, `the proxies' field is "TRAILER"`},
+		{"X-Forwarded-For", []string{"0.0.0.0/1", "128.0.0.0/1"}, "proxies is a list that has all addresses of IPv4 or of IPv6; accepted: an address"},
+		{"X-Forwarded-For", []string{"10.0.0.1", "192.0.0.0/2", "0.0.0.0/2", "::1", "128.0.0.0/2", "64.0.0.0/2", "0.0.0.0/8", "unix"}, "proxies is a list that has all addresses"},
+		{"X-Forwarded-For", []string{"10.0.0.0/8", "8000::/1", "::ffff:10.0.0.0/104", "::/2", "4000::/2"}, "proxies is a list that has all addresses"},
+		{"X-Forwarded-For", []string{"::ffff:0.0.0.0/97", "128.0.0.0/1"}, "proxies is a list that has all addresses"},
 		{"X-Forwarded-For", nil, "proxies is a list of 0; accepted: 1 to 1024"},
 		{"X-Forwarded-For", make([]string, 1025), "proxies is a list of 1025"},
 		{"X-Forwarded-For", []string{""}, "proxies[0] is empty; accepted: an address, a CIDR"},
@@ -292,6 +302,25 @@ func TestProxiesThatAreRefused(t *testing.T) {
 		var e *identity.SourceError
 		if ip != nil || !asSourceError(err, &e) || !strings.HasPrefix(err.Error(), "identity: "+c.want) {
 			t.Errorf("%q behind %.50q: %v, want %s", c.field, fmt.Sprint(c.proxies), err, c.want)
+		}
+	}
+}
+
+// Much is not all: what has one address less is accepted.
+func TestProxiesThatAreMany(t *testing.T) {
+	all := []string{"0.0.0.0", "::"} // and from each of these on as much again
+	for i := 1; i <= 32; i++ {
+		all = append(all, netip.PrefixFrom(netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, 1<<(32-i)))), i).String())
+	}
+	if _, err := identity.Behind("X-Forwarded-For", all...); err == nil || !strings.Contains(err.Error(), "all addresses of IPv4") {
+		t.Errorf("behind all: %v", err)
+	}
+	for i := range all {
+		if all[i] == "::" {
+			continue
+		}
+		if _, err := identity.Behind("X-Forwarded-For", append(slices.Clone(all[:i]), all[i+1:]...)...); err != nil {
+			t.Errorf("behind all but %s: %v", all[i], err)
 		}
 	}
 }

@@ -190,5 +190,5 @@ func ExampleSource() {
 	// certificate_name
 	// all
 	// cookie:session|client_ip
-	// identity: a header's name is "X Api"; accepted: up to 128 letters, digits and any of !#$%&'*+-.^_`|~; not Host, which is Request.Host: use Func
+	// identity: a header's name is "X Api"; accepted: up to 128 letters, digits and any of !#$%&'*+-.^_`|~; not Host, which is Request.Host: use Func; nor Trailer and Transfer-Encoding, which servers take out
 }

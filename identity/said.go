@@ -15,8 +15,8 @@ const maxBasic = 8 << 10
 // the limit sees as well. A client can send what it likes. Of Authorization, Proxy-Authorization and Cookie it is the SHA-256 (see [Hashed]); of other fields that are secret,
 // such as keys of an API, Hashed makes it that.
 func Header(name string) Source {
-	if !isToken(name) || len(name) > maxName || strings.EqualFold(name, "Host") {
-		return refused("a header's name", quoted(name), "up to 128 letters, digits and any of !#$%&'*+-.^_`|~; not Host, which is Request.Host: use Func")
+	if !isToken(name) || len(name) > maxName || withheld(name) {
+		return refused("a header's name", quoted(name), "up to 128 letters, digits and any of !#$%&'*+-.^_`|~; not Host, which is Request.Host: use Func; nor Trailer and Transfer-Encoding, which servers take out")
 	}
 	name = textproto.CanonicalMIMEHeaderKey(name)
 	s := Source{name: "header:" + escapeName(name), find: func(r *http.Request) string {
@@ -30,6 +30,11 @@ func Header(name string) Source {
 		return Hashed(s)
 	}
 	return s
+}
+
+// withheld reports whether a server of net/http takes a field out of the header of a request, so that nobody finds it there.
+func withheld(field string) bool {
+	return strings.EqualFold(field, "Host") || strings.EqualFold(field, "Trailer") || strings.EqualFold(field, "Transfer-Encoding")
 }
 
 // Cookie is the SHA-256 (see [Hashed]) of the value of a cookie, of several the first, which is the one that http.Request.Cookie returns. A client can send what it likes.

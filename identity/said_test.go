@@ -180,6 +180,8 @@ func TestSourcesThatAreRefused(t *testing.T) {
 		"a header beyond ASCII":      {identity.Header("X-\u00c4pi"), `a header's name is "X-`},
 		"a long header":              {identity.Header(long), `a header's name is "xxx`},
 		"the host":                   {identity.Header("host"), `a header's name is "host"; accepted: up to 128 letters`},
+		"the trailers":               {identity.Header("trailer"), `a header's name is "trailer"`},
+		"the encoding of the body":   {identity.Header("Transfer-Encoding"), `a header's name is "Transfer-Encoding"`},
 		"a cookie that is none":      {identity.Cookie("a=b"), `a cookie's name is "a=b"`},
 		"no cookie":                  {identity.Cookie(""), "a cookie's name is empty"},
 		"a long cookie":              {identity.Cookie(long), `a cookie's name is "xxx`},
