@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -45,7 +46,8 @@ func (k Key) Err() error {
 	return nil
 }
 
-// Encode writes a part of a key, so that parts with commas between can be told apart, and from all others. "" is -.
+// Encode writes a part of a key, so that parts with commas between can be told apart, and from all others. "" is -. What can't be printed is what unicode.IsPrint says, and bytes
+// that are no UTF-8: controls, spaces other than that of ASCII, and marks that change the direction of text are written byte by byte, as %E2%80%AE.
 func Encode(value string) string {
 	switch value {
 	case "":
@@ -59,8 +61,10 @@ func Encode(value string) string {
 	var b strings.Builder
 	for rest := value; rest != "" && b.Len() <= maxComponent; {
 		c, size := utf8.DecodeRuneInString(rest)
-		if c == utf8.RuneError && size == 1 || c < ' ' || c == 0x7f || c == '%' || c == ',' || c == '#' {
-			writeEscaped(&b, rest[0])
+		if c == utf8.RuneError && size == 1 || !unicode.IsPrint(c) || c == '%' || c == ',' || c == '#' {
+			for i := range size {
+				writeEscaped(&b, rest[i])
+			}
 		} else {
 			b.WriteString(rest[:size])
 		}

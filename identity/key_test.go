@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -20,6 +22,11 @@ func TestEncode(t *testing.T) {
 	for value, want := range map[string]string{
 		"": "-", "-": "%2D", "--": "--", "a": "a", "a,b": "a%2Cb", "%2C": "%252C", "#": "%23", "\x00\x1f\x7f\xff": "%00%1F%7F%FF", "a b": "a b",
 		"jos\u00e9": "jos\u00e9", "jose\u0301": "jose\u0301", "\ufffd": "\ufffd", "header:X=a|b": "header:X=a|b",
+		"\u0085\u009b31m": "%C2%85%C2%9B31m", "a\u00a0b": "a%C2%A0b", "\u200b\u200d": "%E2%80%8B%E2%80%8D", "a\u2028b\u2029": "a%E2%80%A8b%E2%80%A9",
+		"\u202eecila\u2066": "%E2%80%AEecila%E2%81%A6", "\ufeff": "%EF%BB%BF", "\U000e0041": "%F3%A0%81%81", "\U0010ffff": "%F4%8F%BF%BF", "\ue000": "%EE%80%80",
+		"\u65e5\U0001f600": "\u65e5\U0001f600", "\xe2\x80": "%E2%80", "\u2028\xff": "%E2%80%A8%FF",
+		strings.Repeat("\u2028", 14):       strings.Repeat("%E2%80%A8", 14),
+		strings.Repeat("\u2028", 15):       "#" + hash(strings.Repeat("\u2028", 15)),
 		strings.Repeat("x", 128):           strings.Repeat("x", 128),
 		strings.Repeat("x", 129):           "#DsnrM-dFELzdHy6lUgboLyFknFwr7L8rQz60dbNMAb0",
 		strings.Repeat(",", 42) + "xx":     strings.Repeat("%2C", 42) + "xx",
@@ -138,6 +145,7 @@ func TestKeysThatAreRefused(t *testing.T) {
 func FuzzKey(f *testing.F) {
 	f.Add("a", "b", "a,b", "")
 	f.Add("-", "", "%2D", "\xff")
+	f.Add("\u202e", "\u0085", "%E2%80%AE", "\u2028\ue000")
 	f.Fuzz(func(t *testing.T, a, b, c, d string) {
 		key := func(a, b string) string {
 			values := map[string]string{"a": a, "b": b}
@@ -149,6 +157,9 @@ func FuzzKey(f *testing.F) {
 		}
 		if len(k1) > 2*128+1 {
 			t.Errorf("a key of %d bytes", len(k1))
+		}
+		if i := strings.IndexFunc(k1, func(c rune) bool { return !unicode.IsPrint(c) }); i >= 0 || !utf8.ValidString(k1) {
+			t.Errorf("(%q, %q) has %q, which can't be printed", a, b, k1)
 		}
 	})
 }

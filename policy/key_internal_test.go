@@ -53,6 +53,7 @@ func TestKeys(t *testing.T) {
 		{"header:X-None|query:none method", r(nil), "-,GET"},
 		{"header:x-user", user("-"), "%2D"},
 		{"header:x-user", user("a%#\x00\xffé\n"), "a%25%23%00%FFé%0A"},
+		{"header:x-user", user("\u202ea\u0085\u2028"), "%E2%80%AEa%C2%85%E2%80%A8"},
 		{"header:x-user", user("jose\u0301"), "jose\u0301"},
 		{"header:x-user", user("jos\u00e9"), "jos\u00e9"},
 		{"header:x-user", user(strings.Repeat("x", 128)), strings.Repeat("x", 128)},
