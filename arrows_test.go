@@ -28,7 +28,7 @@ var arrows = map[string][]string{
 	"identity/bearer":        {"identity"},
 	"policy":                 {"", "algorithm", "store", "store/memory", "identity"},
 	"policy/clients":         {"", "policy"},
-	"admission":              {"", "store/memory", "identity", "policy"},
+	"admission":              {"", "store", "store/memory", "identity", "policy"},
 	"httplimit/header":       {"", "algorithm", "admission"},
 	"pacing":                 {"httplimit/header"},
 	"httplimit":              {"", "identity", "policy", "admission", "httplimit/header", "pacing"},

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"time"
+
+	"github.com/weirlimit/weir/store"
 )
 
 // What is warned of, each at most once a second: while a store is away, every request fails.
@@ -30,5 +32,5 @@ func (g *Gate) warn(which int, message string, err error) {
 	if log == nil {
 		log = slog.Default()
 	}
-	log.Warn(message, "error", err, "not_logged", w.left.Swap(0))
+	log.Warn(message, "error", store.WithoutKeys(err), "not_logged", w.left.Swap(0))
 }

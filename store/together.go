@@ -64,8 +64,8 @@ func TakeAll(ctx context.Context, parts []Part, now int64) ([]Outcome, error) {
 		case same == len(distinct):
 			distinct = append(distinct, *p)
 		case distinct[same].Limit != p.Limit:
-			return nil, fmt.Errorf("weir: the limits %v and %v are both %q, for the key %.100q; accepted: one limit for each name; %w",
-				distinct[same].Limit, p.Limit, p.Name, p.Key, ErrNothingDone)
+			return nil, fmt.Errorf("weir: the limits %v and %v are both %q, for the same key; accepted: one limit for each name; %w",
+				distinct[same].Limit, p.Limit, p.Name, ErrNothingDone)
 		}
 		distinct[same].Cost = max(distinct[same].Cost, p.Cost)
 		index[i] = same
@@ -296,7 +296,7 @@ func (t Taken) GiveBack(ctx context.Context, now int64) (algorithm.Verdict, erro
 	}
 	v, err := t.Binding.Do(context.WithoutCancel(ctx), t.Key, t.back(now), now)
 	if err != nil && t.Granted > 0 {
-		err = fmt.Errorf("weir: giving back %d units of %v under %.100q: %w", t.Granted, t.Limit, t.Key, err)
+		err = fmt.Errorf("weir: giving back %d units of %v: %w", t.Granted, t.Limit, err)
 	}
 	v.Granted = 0
 	return v, err

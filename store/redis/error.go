@@ -77,7 +77,7 @@ const accepted = "accepted: what weir writes, or no value; a reset of the key fo
 func (s *Store) foreignValue(verb, name string, err error) error {
 	s.failures.Add(1)
 	return &failure{
-		verb: verb, server: s.server, cause: fmt.Errorf("the value of %.200q is no state of this limit: %w", name, err), meaning: accepted, nothing: true,
+		verb: verb, server: s.server, cause: &store.KeyError{Key: name, Err: err}, meaning: accepted, nothing: true,
 	}
 }
 
@@ -96,7 +96,7 @@ func untouched(err error) error {
 // answered says what an error means that the server returned.
 func (e *failure) answered(text string, keys []string) {
 	if key, ok := foreign(text, keys); ok {
-		e.cause = fmt.Errorf("%w: the value of %.200q is no state of this limit", e.cause, key)
+		e.cause = &store.KeyError{Key: key, Err: e.cause}
 		e.meaning, e.nothing = accepted, true
 		return
 	}
