@@ -17,6 +17,7 @@ func (e *KeyError) Error() string {
 	return fmt.Sprintf("%v: the value of %s is no state of this limit", e.Err, e.named())
 }
 
+// Unwrap is for errors.Is and errors.As.
 func (e *KeyError) Unwrap() error { return e.Err }
 
 func (e *KeyError) named() string { return fmt.Sprintf("%.200q", e.Key) }
