@@ -55,7 +55,7 @@ func NewClient(opts ClientOptions) (*Client, error) {
 	case opts.Limiter == nil && (opts.PerMessage || opts.Cost != nil):
 		return nil, &admission.OptionError{Field: "Limiter", Value: "nil", Accept: "a limiter, which PerMessage and Cost are for"}
 	case opts.Limiter != nil && opts.Limiter.Limit().Algorithm == weir.Concurrent:
-		return nil, &admission.OptionError{Field: "Limiter", Value: opts.Limiter.Limit().String(), Accept: "a limit of a rate: nothing gives back what a call takes"}
+		return nil, &admission.OptionError{Field: "Limiter", Value: opts.Limiter.Limit().String(), Accept: noPace}
 	}
 	if opts.MaxWait == 0 {
 		opts.MaxWait = DefaultMaxWait
@@ -65,6 +65,8 @@ func NewClient(opts ClientOptions) (*Client, error) {
 	}
 	return &Client{opts: opts}, nil
 }
+
+const noPace = "a limit of a rate: nothing gives back what a call takes"
 
 // Unary is a grpc.UnaryClientInterceptor.
 func (c *Client) Unary(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
@@ -90,12 +92,14 @@ func (c *Client) Stream(
 	if err := c.begin(ctx, key, method, nil, c.opts.Limiter != nil && !c.opts.PerMessage); err != nil {
 		return nil, err
 	}
-	s, err := streamer(ctx, desc, cc, method, opts...)
+	own, abort := context.WithCancel(ctx)
+	s, err := streamer(own, desc, cc, method, opts...)
 	if err != nil {
+		abort()
 		c.learn(key, method, err, nil, nil)
 		return nil, err
 	}
-	return &clientStream{ClientStream: s, client: c, ctx: ctx, key: key, method: method}, nil
+	return &clientStream{ClientStream: s, client: c, ctx: ctx, abort: abort, single: !desc.ServerStreams, key: key, method: method}, nil
 }
 
 // begin waits until a call may be sent: by what the server has said, and if it is paced, by the limiter.
@@ -114,11 +118,14 @@ func (c *Client) begin(ctx context.Context, key, method string, message any, pac
 	return nil
 }
 
-// pace waits for the limiter.
+// pace waits for the limiter. If that has been set to a concurrent limit since, nothing is sent: what was taken of it would be taken for as long as a lease.
 func (c *Client) pace(ctx context.Context, key, method string, message any) (cost int64, err error) {
 	cost = 1
 	if c.opts.Cost != nil {
 		cost = c.opts.Cost(ctx, method, message)
+	}
+	if limit := c.opts.Limiter.Limit(); limit.Algorithm == weir.Concurrent {
+		return 0, unpaced(&admission.OptionError{Field: "Limiter", Value: limit.String(), Accept: noPace})
 	}
 	if err := c.opts.Limiter.Wait(ctx, key, cost); err != nil {
 		return 0, unpaced(err)

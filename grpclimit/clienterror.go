@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/admission"
 )
 
 // unsent is the error of a call that a Client has not sent. It is a status, and also what it wraps.
@@ -31,12 +32,13 @@ func unpaced(err error) error {
 	code := codes.Unavailable
 	var capacity *weir.CapacityError
 	var cost *weir.CostError
+	var option *admission.OptionError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		code = codes.DeadlineExceeded
 	case errors.Is(err, context.Canceled):
 		code = codes.Canceled
-	case errors.As(err, &capacity):
+	case errors.As(err, &capacity), errors.As(err, &option):
 		code = codes.FailedPrecondition
 	case errors.As(err, &cost):
 		code = codes.InvalidArgument
