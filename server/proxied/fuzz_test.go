@@ -49,7 +49,7 @@ func judge(sent []byte, piece int) verdict {
 func FuzzListener(f *testing.F) {
 	for _, seed := range []string{
 		hello, "PROXY UNKNOWN\r\n", "PING\r\n", two(0x21, 0x11, "\xc0\x00\x02\x07\x0a\x00\x00\x01\x04\xd2\x18\xec") + "PING",
-		two(0x20, 0x00, ""), two(0x21, 0x31, strings.Repeat("\x00", 216)), "\r\n\r\n\x00\r\nQUIT\n", "P", "\r",
+		two(0x20, 0x00, ""), two(0x21, 0x00, "abc") + "PING", two(0x21, 0x31, strings.Repeat("\x00", 216)), "\r\n\r\n\x00\r\nQUIT\n", "P", "\r",
 	} {
 		f.Add([]byte(seed), uint8(2))
 	}

@@ -3,6 +3,7 @@ package proxied
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -22,6 +23,9 @@ const (
 // line is what a header of version 1 begins with.
 var line = []byte("PROXY ")
 
+// unspecified is what a header of version 2 begins with that hands on a connection (PROXY, 1) of an unspecified family (UNSPEC, 0).
+var unspecified = append(bytes.Clone(proxyproto.SIGV2), 0x21, 0x00)
+
 var (
 	errNothing = errors.New("closed before anything came")
 	errTooMany = errors.New("too many headers are awaited")
@@ -36,12 +40,43 @@ func read(c net.Conn, deadline time.Time) (net.Conn, error) {
 	if err := fill(r); err != nil {
 		return nil, err
 	}
-	header, err := proxyproto.Read(r)
+	from := c.RemoteAddr()
+	silent, err := readUnspecified(r)
 	if err != nil {
 		return nil, err
 	}
+	if !silent {
+		header, err := proxyproto.Read(r)
+		if err != nil {
+			return nil, err
+		}
+		from = client(header, from)
+	}
 	_ = c.SetReadDeadline(time.Time{}) // of a connection that is over, reading tells that
-	return &conn{Conn: c, rest: rest(r), client: client(header, c.RemoteAddr())}, nil
+	return &conn{Conn: c, rest: rest(r), client: from}, nil
+}
+
+// readUnspecified reads the header, if it is one of version 2 that hands on a connection and says nothing of it (PROXY, UNSPEC), as UNKNOWN does in version 1. The protocol leaves it to
+// who receives that whether the connection is the proxy's then, or closed: here it is the proxy's, and with proxyproto it would be closed.
+func readUnspecified(r *bufio.Reader) (bool, error) {
+	for n := len(proxyproto.SIGV2); n <= len(unspecified); n++ {
+		if r.Buffered() < len(proxyproto.SIGV2) {
+			return false, nil // of version 1
+		}
+		if got, err := r.Peek(n); err != nil || !bytes.HasPrefix(unspecified, got) {
+			return false, nil //nolint:nilerr // proxyproto meets it again
+		}
+	}
+	head, err := r.Peek(len(unspecified) + 2)
+	if err != nil {
+		return false, err
+	}
+	length := binary.BigEndian.Uint16(head[len(unspecified):])
+	if length > proxyproto.MaxV2HeaderSize {
+		return false, proxyproto.ErrInvalidLength
+	}
+	_, err = r.Discard(len(head) + int(length))
+	return true, err
 }
 
 // fill waits until there is no doubt what begins, so that who brings no header need not bring more to learn it. It waits for the whole of a header of version 1, because proxyproto

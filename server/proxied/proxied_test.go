@@ -1,6 +1,7 @@
 package proxied_test
 
 import (
+	"io"
 	"net"
 	"net/netip"
 	"strings"
@@ -35,6 +36,9 @@ func TestHeadersSayWhoseTheConnectionIs(t *testing.T) {
 		{"V2Local", two(0x20, 0x00, ""), own},
 		{"V2LocalWithAnAddress", two(0x20, 0x11, v4), own},
 		{"V2LocalWithLess", two(0x20, 0x11, "abc"), own},
+		{"V2OfNobody", two(0x21, 0x00, ""), own},
+		{"V2OfNobodyWithMore", two(0x21, 0x00, "\x04\x00\x03abc"), own},
+		{"V2OfNobodyWithMuchMore", two(0x21, 0x00, strings.Repeat("x", 4096)), own},
 		{"V2Unix", two(0x21, 0x31, unix), own},
 		{"V2UnixDatagrams", two(0x21, 0x32, unix), own},
 		{"V2OfTheLibrary", header(t, 2, tcp("[2001:db8::7]:1234"), tcp("[fd00::1]:6380")), "[2001:db8::7]:1234"},
@@ -91,7 +95,9 @@ func TestHeadersThatWontDoCloseTheConnection(t *testing.T) {
 		{"V2OtherTransport", two(0x21, 0x13, strings.Repeat("x", 12))},
 		{"V2TooShort", two(0x21, 0x21, strings.Repeat("x", 35))},
 		{"V2TooLong", two(0x21, 0x11, strings.Repeat("x", 4097))},
-		{"V2OfNobody", two(0x21, 0x00, "")},
+		{"V2OfNobodyTooLong", two(0x21, 0x00, strings.Repeat("x", 4097))},
+		{"V2OfNobodyCutShort", two(0x21, 0x00, "abc")[:18]},
+		{"V2OfNobodyWithoutALength", two(0x21, 0x00, "")[:15]},
 	}
 	l := listen(t, proxied.Options{From: loopback})
 	for _, test := range tests {
@@ -148,6 +154,20 @@ func TestMappedProxiesAreProxies(t *testing.T) {
 	}
 	if got, want := accepted.LocalAddr().String(), c.RemoteAddr().String(); got != want {
 		t.Errorf("the local address is %s, want its own, %s", got, want)
+	}
+}
+
+// A proxy on the same link has a zone in its address, which names the interface of this machine.
+func TestProxiesWithAZoneAreProxies(t *testing.T) {
+	inner := newPipes()
+	l := proxied.Listen(inner, proxied.Options{From: []netip.Prefix{netip.MustParsePrefix("fe80::/10")}})
+	defer l.Close()
+	go func() {
+		client, _ := inner.dial(tcp("[fe80::1%eth0]:99"))
+		_, _ = io.WriteString(client, hello)
+	}()
+	if got := accept(t, l).RemoteAddr().String(); got != "192.0.2.7:1234" {
+		t.Errorf("the client is %s, want that of the header", got)
 	}
 }
 

@@ -13,5 +13,5 @@ type quiet struct{ last atomic.Int64 }
 
 func (q *quiet) over(now time.Time) bool {
 	n, last := now.UnixNano(), q.last.Load()
-	return (last == 0 || n-last >= int64(quietTime)) && q.last.CompareAndSwap(last, n)
+	return n-last >= int64(quietTime) && q.last.CompareAndSwap(last, n)
 }

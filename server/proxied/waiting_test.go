@@ -78,7 +78,7 @@ func TestSlowHeadersDelayNobodyElse(t *testing.T) {
 
 // Who brings no header learns it at once, though a few bytes more could have been one.
 func TestWhatIsNoHeaderIsNotWaitedFor(t *testing.T) {
-	for _, sent := range []string{"PING\r\n", "PROXIES", "\r\n\r\n\r", "G", "\x16"} {
+	for _, sent := range []string{"PING\r\n", "PROXIES", "PROXY \n", "\r\n\r\n\r", "G", "\x16", two(0x31, 0, "")[:13], two(0x21, 0x41, "")[:14]} {
 		synctest.Test(t, func(t *testing.T) {
 			inner, start := newPipes(), time.Now()
 			l := proxied.Listen(inner, ten)
