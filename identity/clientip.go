@@ -125,7 +125,7 @@ func (c *ClientIP) Addr(r *http.Request) netip.Addr {
 // client returns the client's address, and its text as it came.
 func (c *ClientIP) client(r *http.Request) (netip.Addr, string) {
 	peer, text, unix := peerOf(r)
-	if c == nil || c.field == "" || !c.trusts(peer) && !(c.unix && unix) {
+	if c == nil || c.field == "" || !c.trusts(peer) && (!c.unix || !unix) {
 		return peer, text
 	}
 	if addr, t := c.told(r.Header[c.field]); addr.IsValid() {

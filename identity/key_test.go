@@ -119,6 +119,17 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// What is changed in the list afterwards changes nothing.
+func TestFirstHasItsOwnSources(t *testing.T) {
+	values := map[string]string{"a": "x", "b": "y"}
+	sources := []identity.Source{said(values, "a"), said(values, "b")}
+	first := identity.First(sources...)
+	sources[0], sources[1] = identity.Source{}, identity.Everyone()
+	if got := first.Value(nil); got != "a=x" {
+		t.Errorf("the first is %q, want a=x", got)
+	}
+}
+
 // Pitfall H8: what makes no sense is an error of the Key, before there is a request.
 func TestKeysThatAreRefused(t *testing.T) {
 	all := identity.Everyone()

@@ -65,6 +65,9 @@ func TestH2H4PeersAreKeys(t *testing.T) {
 		"a port that is none":             {"192.0.2.7:http", "unknown"},
 		"a port with a sign":              {"192.0.2.7:+80", "unknown"},
 		"a port with another":             {"[2001:db8::1]:8:0", "unknown"},
+		"a hidden port":                   {"192.0.2.7:_http", "192.0.2.7"},
+		"a hidden port without a name":    {"192.0.2.7:_", "unknown"},
+		"a hidden port beyond ASCII":      {"192.0.2.7:_\u0141", "unknown"}, // its low byte is A
 		"a port that is too long":         {"192.0.2.7:123456", "unknown"},
 		"brackets that don't close":       {"[2001:db8::1", "unknown"},
 		"brackets of nothing":             {"[]:80", "unknown"},
