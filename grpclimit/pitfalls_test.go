@@ -183,7 +183,9 @@ func TestH4APeerWithoutAnAddress(t *testing.T) {
 	wantCode(t, call(socket, "198.51.100.2"), codes.OK)
 	wantCode(t, call(&peer.Peer{}, "198.51.100.3"), codes.OK)
 	wantCode(t, call(&peer.Peer{}, "198.51.100.4"), codes.ResourceExhausted) // it is no proxy
-	wantCode(t, call(&peer.Peer{Addr: &net.UnixAddr{Net: "unix", Name: "192.0.2.1"}}, "198.51.100.5"), codes.OK)
+	named := &peer.Peer{Addr: &net.UnixAddr{Net: "unix", Name: "192.0.2.1"}}
+	wantCode(t, call(named, "198.51.100.5"), codes.OK)
+	wantCode(t, call(named, "198.51.100.6"), codes.OK)
 }
 
 // Pitfall H6: when the store can't decide, what happens is what the options say, and nobody is told why.
