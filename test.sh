@@ -16,6 +16,9 @@ need redis-cli redis-tools
 need memcached memcached
 compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || need postgres postgresql # Debian's is not on the PATH
 need nginx nginx libnginx-mod-stream
+if [[ $(nginx -V 2>&1) == *--with-stream=dynamic* && ! -e /usr/lib/nginx/modules/ngx_stream_module.so ]]; then
+  packages+=(libnginx-mod-stream) # nginx is there, and its module is a package of its own
+fi
 need haproxy haproxy
 need curl curl
 need node nodejs
