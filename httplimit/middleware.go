@@ -52,10 +52,10 @@ type limited struct {
 
 func (l *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a := l.gate.Admit(r)
-	l.tell(w.Header(), &a)
+	joins := l.tell(w.Header(), &a)
 	switch {
 	case !a.Outcome.Pass():
-		l.refuse(w, r, &a)
+		l.refuse(w, r, &a, joins)
 	case !a.Held():
 		l.next.ServeHTTP(w, r)
 	case l.charges:
@@ -81,6 +81,6 @@ func (l *limited) await(w http.ResponseWriter, r *http.Request, a *admission.Adm
 	}
 	gone := *a
 	gone.Outcome, gone.Err = admission.Gone, err
-	l.refuse(w, r, &gone)
+	l.refuse(w, r, &gone, false)
 	return false
 }

@@ -18,11 +18,15 @@ var (
 	problemJSON = []string{"application/problem+json"}
 )
 
-// refuse answers a request that may not pass.
-func (l *limited) refuse(w http.ResponseWriter, r *http.Request, a *admission.Admission) {
+// refuse answers a request that may not pass. If it joins others, what they have told of their limits counts for when to come back: a limit of which nothing is left would deny until then.
+func (l *limited) refuse(w http.ResponseWriter, r *http.Request, a *admission.Admission, joins bool) {
 	h := w.Header()
 	h["Cache-Control"] = noStore
-	if wait := retryAfter(a); wait > 0 {
+	wait := retryAfter(a)
+	if joins && wait > 0 {
+		wait = max(wait, header.Exhausted(h))
+	}
+	if wait > 0 {
 		h["Retry-After"] = l.refusals.retryAfter(wait)
 	} else {
 		delete(h, "Retry-After")

@@ -156,3 +156,30 @@ func TestH5ReverseProxy(t *testing.T) {
 		t.Errorf("%v is read as %+v", got.header, r)
 	}
 }
+
+// Retry-After is not earlier than a limit is that another middleware has told of, and of which nothing is left.
+func TestRetryAfterOfAStack(t *testing.T) {
+	for _, c := range []struct {
+		outer, inner string
+		headers      header.Formats // of the inner one
+		calls        int
+		want         string
+	}{
+		{"fixed-window 2/4h", "fixed-window 1/1h", header.Draft11, 1, "3600"},
+		{"fixed-window 2/4h", "fixed-window 1/1h", header.Draft11, 2, "14400"},
+		{"fixed-window 2/4h", "fixed-window 1/1h", header.XRateLimit, 2, "14400"},
+		{"fixed-window 2/1h", "fixed-window 1/4h", header.Draft11, 2, "14400"},
+		{"fixed-window 2/1h", "fixed-window 1/4h", header.Draft11, 3, "3600"}, // by the outer one, which knows of no other
+	} {
+		outer, inner := newLimiter(t, c.outer), newLimiter(t, c.inner)
+		h := limit(t, outer, httplimit.Options{Name: "outer"}, limit(t, inner, httplimit.Options{Name: "inner", Headers: c.headers}, okHandler))
+		take(t, inner, "192.0.2.1", 1)
+		var got reply
+		for range c.calls {
+			got = one(h, http.MethodGet, nil)
+		}
+		if retry := got.header.Values("Retry-After"); got.status != 429 || len(retry) != 1 || retry[0] != c.want {
+			t.Errorf("%+v: %d, Retry-After is %q; %q", c, got.status, retry, got.header["Ratelimit"])
+		}
+	}
+}

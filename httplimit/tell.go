@@ -14,17 +14,19 @@ const (
 	rateLimit  = "Ratelimit"
 )
 
-// tell sets the header fields that tell what stands for the limits.
-func (m *middleware) tell(h http.Header, a *admission.Admission) {
+// tell sets the header fields that tell what stands for the limits. It reports whether others have told of theirs before.
+func (m *middleware) tell(h http.Header, a *admission.Admission) (joins bool) {
 	if m.headers == header.Draft11 && m.tellOne(h, a) {
-		return
+		return false
 	}
+	joins = h[rateLimit] != nil
 	var few [4]admission.Standing
 	each := few[:0]
 	for s := range a.Each() {
 		each = append(each, s)
 	}
 	m.headers.Write(h, each, time.Now())
+	return joins
 }
 
 // tellOne is tell for what nearly all requests are: those that one limit decides, and of which nobody has told anything yet. It reports whether this is one.

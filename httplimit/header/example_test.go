@@ -67,3 +67,9 @@ func ExampleRead() {
 	// burst: 0 of 100 left for 24s
 	// daily: 900 of 5000 left for 10h0m0s
 }
+
+func ExampleExhausted() {
+	h := http.Header{"Ratelimit": {`"burst";r=0;t=4, "daily";r=0;t=3600`, `"calls";r=9;t=7200`}}
+	fmt.Println(header.Exhausted(h))
+	// Output: 1h0m0s
+}

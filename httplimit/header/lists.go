@@ -3,6 +3,7 @@ package header
 import (
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/weirlimit/weir/admission"
 )
@@ -13,6 +14,16 @@ type entry struct {
 	policy, limit string // the members; "" if there is none
 	remaining     int64  // of limit
 	within        int64  // of limit; 0 if it does not say
+}
+
+// Exhausted returns for how long, at the longest, nothing is left of a limit that RateLimit in h tells of. It is 0 if each of them leaves something, or does not say for how long.
+func Exhausted(h http.Header) (longest time.Duration) {
+	for _, m := range members(h[rateLimit]) {
+		if l := limitOf(m); l != nil && l.remaining == 0 {
+			longest = max(longest, bounded(l.within))
+		}
+	}
+	return longest
 }
 
 func writeLists(h http.Header, each []admission.Standing) {
