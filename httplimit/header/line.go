@@ -24,14 +24,17 @@ func Of(name string, limit weir.Limit) *Line {
 // Policy returns the member of RateLimit-Policy: the name, the count, and the period if that is of whole seconds. It does not change.
 func (l *Line) Policy() string { return l.policy }
 
-// Append appends the member of RateLimit: the name, what remains, and for how many seconds that is. It does not allocate if dst has room for
+// Append appends the member of RateLimit: the name, what remains, and for how many seconds that is. If nothing remains, and something comes back within half a second, it says
+// besides in how many milliseconds, as weir-ms: to wait a second for it would leave most of a limit unused of which little can be saved up. It does not allocate if dst has room for
 // [Line.Size] bytes.
 func (l *Line) Append(dst []byte, d *weir.Decision) []byte {
 	return l.window.append(append(dst, l.head...), d)
 }
 
 // Size returns how many bytes Append appends at most.
-func (l *Line) Size() int { return len(l.head) + len("999999999999999;t=999999999999999") }
+func (l *Line) Size() int {
+	return len(l.head) + max(len("999999999999999;t=999999999999999"), len("0;t=1;weir-ms=500"))
+}
 
 // appendPolicy appends the member of RateLimit-Policy of a limit in canonical form.
 func appendPolicy(dst []byte, name string, limit *weir.Limit) []byte {
@@ -136,33 +139,50 @@ func windowOf(limit *weir.Limit) window {
 // append appends what remains, and for how long that is.
 func (w *window) append(dst []byte, d *weir.Decision) []byte {
 	dst = appendInteger(dst, d.Remaining)
-	if t := w.seconds(d); t > 0 {
-		return appendInteger(append(dst, ";t="...), t)
+	within, limited := w.within(d)
+	if !limited {
+		return dst
+	}
+	dst = appendInteger(append(dst, ";t="...), seconds(within))
+	if d.Remaining <= 0 && within > 0 && within <= soon {
+		dst = appendInteger(append(dst, ";weir-ms="...), int64((within-1)/time.Millisecond)+1)
 	}
 	return dst
 }
 
-// seconds returns the effective window, in which no more than what remains can be used, in whole seconds, at least 1. It is 0 if there is none: what is held
-// comes back when work ends, and what costs more than the capacity never passes.
+// soon is up to when weir-ms says how long it takes until there is something again. Beyond it a whole second is less than twice as long.
+const soon = time.Second / 2
+
+// seconds returns the effective window in whole seconds, at least 1. It is 0 if there is none.
 func (w *window) seconds(d *weir.Decision) int64 {
+	within, limited := w.within(d)
+	if !limited {
+		return 0
+	}
+	return seconds(within)
+}
+
+// within returns the effective window, in which no more than what remains can be used. It is not limited if what is held comes back when work ends, or if what costs more
+// than the capacity never passes.
+func (w *window) within(d *weir.Decision) (within time.Duration, limited bool) {
 	switch {
 	case w.family == held || d.RetryAfter == weir.Never:
-		return 0
+		return 0, false
 	case !d.Allowed:
-		return seconds(d.RetryAfter)
+		return d.RetryAfter, true
 	}
 	switch w.family {
 	case linear:
 		if d.Remaining > 0 {
-			return seconds(w.span(uint64(d.Remaining)))
+			return w.span(uint64(d.Remaining)), true
 		}
-		return seconds(d.ResetAfter - w.span(w.others)) // until the next unit
+		return d.ResetAfter - w.span(w.others), true // until the next unit
 	case refill:
-		return seconds(max(w.span(uint64(max(d.Remaining, 0))), min(d.ResetAfter, time.Duration(w.period))))
+		return max(w.span(uint64(max(d.Remaining, 0))), min(d.ResetAfter, time.Duration(w.period))), true
 	case rolling:
-		return seconds(min(d.ResetAfter, time.Duration(w.period)))
+		return min(d.ResetAfter, time.Duration(w.period)), true
 	}
-	return seconds(d.ResetAfter)
+	return d.ResetAfter, true
 }
 
 // span returns how long it takes until n units came back, rounded up, at most the longest Duration.

@@ -54,11 +54,22 @@ func TestAppend(t *testing.T) {
 		{"1/1m burst=2", weir.Decision{Allowed: true, ResetAfter: 90 * s}, "r=0;t=30"},
 		{"min-interval 1/10s", weir.Decision{Allowed: true, ResetAfter: 10 * s}, "r=0;t=10"},
 		{"leaky-queue 1/10s queue=2", weir.Decision{Allowed: true, ResetAfter: 30 * s, Delay: 20 * s}, "r=0;t=10"},
+		// That is soon: also in milliseconds, rounded up, if a second is at least twice as long.
+		{"20/1s burst=1", weir.Decision{Allowed: true, ResetAfter: 50 * ms}, "r=0;t=1;weir-ms=50"},
+		{"20/1s burst=2", weir.Decision{Allowed: true, ResetAfter: 70*ms + 1}, "r=0;t=1;weir-ms=21"},
+		{"2/1s burst=1", weir.Decision{Allowed: true, ResetAfter: 500 * ms}, "r=0;t=1;weir-ms=500"},
+		{"2/1s burst=1", weir.Decision{Allowed: true, ResetAfter: 500*ms + 1}, "r=0;t=1"},
+		{"20/1s burst=2", weir.Decision{Allowed: true, Remaining: 1, ResetAfter: 50 * ms}, "r=1;t=1"},
+		{"20/1s burst=1", weir.Decision{RetryAfter: 30 * ms, ResetAfter: 30 * ms}, "r=0;t=1;weir-ms=30"},
+		{"sliding-log 5/1s", weir.Decision{Allowed: true, ResetAfter: 2 * ms}, "r=0;t=1;weir-ms=2"},
+		{"fixed-window 5/1s", weir.Decision{Allowed: true, ResetAfter: 1}, "r=0;t=1;weir-ms=1"},
+		{"10/1s", weir.Decision{Allowed: true}, "r=0;t=1"},
 		// Windows: until they end.
 		{"fixed-window 1000/1h", weir.Decision{Allowed: true, Remaining: 9, ResetAfter: 90*s + 1}, "r=9;t=91"},
 		{"quota-reset 1000/1h", weir.Decision{Allowed: true, Remaining: 9, ResetAfter: 90 * s}, "r=9;t=90"},
 		{"calendar 10/month", weir.Decision{Allowed: true, Remaining: 9, ResetAfter: 31 * 24 * 3600 * s}, "r=9;t=2678400"},
 		{"sliding-window 100/1m", weir.Decision{Allowed: true, Remaining: 9, ResetAfter: 100 * s}, "r=9;t=61"},
+		{"sliding-window 2/666666667ns", weir.Decision{Allowed: true, Remaining: 1, ResetAfter: 2 * s}, "r=1;t=2"}, // half a nanosecond more than a second
 		{"refill-bucket 50/24h burst=200", weir.Decision{Allowed: true, Remaining: 10, ResetAfter: 4 * 24 * 3600 * s}, "r=10;t=86400"},
 		{"refill-bucket 50/24h burst=200", weir.Decision{Allowed: true, Remaining: 175, ResetAfter: 24 * 3600 * s}, "r=175;t=302400"},
 		// Of what is held nobody knows when it comes back.
@@ -66,7 +77,7 @@ func TestAppend(t *testing.T) {
 		{"concurrent 10 lease=30s", weir.Decision{RetryAfter: 3 * s, ResetAfter: 30 * s}, "r=0"},
 		// Denied: what is left may be more than nothing, for a request that costs less.
 		{"100/1m", weir.Decision{RetryAfter: 1500 * ms, Remaining: 7, ResetAfter: 55 * s}, "r=7;t=2"},
-		{"fixed-window 10/1h", weir.Decision{RetryAfter: 1, ResetAfter: 1}, "r=0;t=1"},
+		{"fixed-window 10/1h", weir.Decision{RetryAfter: 1, ResetAfter: 1}, "r=0;t=1;weir-ms=1"},
 		{"10/1s", weir.Decision{RetryAfter: weir.Never, Remaining: 10}, "r=10"},
 		// Decisions that make no sense do no harm.
 		{"10/1s", weir.Decision{Allowed: true, Remaining: -1, ResetAfter: -1}, "r=0;t=1"},
@@ -147,7 +158,7 @@ func TestCanonical(t *testing.T) {
 
 func anyLimit(t *rapid.T) weir.Limit {
 	text := rapid.SampledFrom([]string{
-		"7/10s", "10/500ms", "1/1h burst=3", "gcra 3/1s burst=9", "leaky-bucket 4/1m", "cooldown 3/1m", "min-interval 2/7s", "leaky-queue 4/9s queue=3",
+		"7/10s", "10/500ms", "20/1s burst=1", "1/1h burst=3", "gcra 3/1s burst=9", "leaky-bucket 4/1m", "cooldown 3/1m", "min-interval 2/7s", "leaky-queue 4/9s queue=3",
 		"refill-bucket 5/20s burst=12", "fixed-window 5/9s", "quota-reset 5/9s", "sliding-log 4/11s", "sliding-window 6/10s", "sliding-buckets 5/10s cells=3",
 		"hybrid 5/10s", "exponential 6/20s", "exponential 1/20s", "calendar 3/day", "concurrent 3 lease=9s",
 	}).Draw(t, "limit")
@@ -179,10 +190,15 @@ func TestWindowOfNothingIsEnough(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			within, _ := list[0].(httpsfv.Item).Params.Get("t")
-			now = now.Add(bounded(within.(int64)))
+			params := list[0].(httpsfv.Item).Params
+			within, _ := params.Get("t")
+			wait := bounded(within.(int64))
+			if ms, exact := params.Get("weir-ms"); exact && rapid.Bool().Draw(t, "exact") {
+				wait = time.Duration(ms.(int64)) * time.Millisecond
+			}
+			now = now.Add(wait)
 			if d, err := limiter.TakeAt(t.Context(), "k", 1, now); err != nil || !d.Allowed {
-				t.Fatalf("%v: after %v s: %+v, %v", limit, within, d, err)
+				t.Fatalf("%v: after %v: %+v, %v", limit, wait, d, err)
 			}
 		}
 	})

@@ -15,7 +15,7 @@ const Longest = 10 * 365 * 24 * time.Hour
 type Report struct {
 	Retry      bool          // the answer says when to try again
 	RetryAfter time.Duration // how long to wait, if Retry. It wins over what Limits say
-	Limits     []State       // in the order of the answer, each name once
+	Limits     []State       // in the order of the answer, each name once, or once in each partition
 }
 
 // A State is what an answer says of one limit.
@@ -26,6 +26,7 @@ type State struct {
 	Quota     int64         // at most so much in each Window, if the answer has a RateLimit-Policy for it; 0: it is not said
 	Window    time.Duration // 0: it is not said
 	Unit      string        // what is counted, as RateLimit-Policy calls it: "" is requests
+	Partition string        // the bytes of the partition key, pk: what the server counts apart under one name; "" if it says none
 }
 
 // Read reads what an answer that came now says of limits. What is malformed is as if it were not there.
@@ -50,25 +51,41 @@ func Read(h http.Header, now time.Time) Report {
 	return r
 }
 
-// readRetryAfter returns the longest of what Retry-After says, in seconds or as a date. A date is meant by the clock of the server, which its Date shows.
+// readRetryAfter returns the longest of what Retry-After says, in seconds or as a date: of several lines, or of lines that something on the way has joined.
+// A date is meant by the clock of the server, which its Date shows.
 func readRetryAfter(h http.Header, now time.Time) (longest time.Duration, ok bool) {
-	for _, value := range h["Retry-After"] {
-		value = strings.TrimSpace(value)
-		wait, isSeconds := readSeconds(value)
-		if !isSeconds {
-			at, err := http.ParseTime(value)
-			if err != nil {
-				continue
+	if len(h["Retry-After"]) == 0 {
+		return 0, false
+	}
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date
+	}
+	for _, line := range h["Retry-After"] {
+		for line != "" {
+			value, rest, _ := strings.Cut(line, ",")
+			wait, fine := readWait(value, now)
+			if !fine { // a date may have a comma of its own
+				second, after, _ := strings.Cut(rest, ",")
+				if wait, fine = readWait(value+","+second, now); fine {
+					rest = after
+				}
 			}
-			if date, err := http.ParseTime(h.Get("Date")); err == nil {
-				wait = at.Sub(date)
-			} else {
-				wait = at.Sub(now)
+			if line = rest; fine {
+				longest, ok = max(longest, min(wait, Longest)), true
 			}
 		}
-		longest, ok = max(longest, min(wait, Longest)), true
 	}
 	return longest, ok
+}
+
+// readWait reads one value of Retry-After.
+func readWait(value string, now time.Time) (time.Duration, bool) {
+	value = strings.TrimSpace(value)
+	if wait, ok := readSeconds(value); ok {
+		return wait, true
+	}
+	at, err := http.ParseTime(value)
+	return at.Sub(now), err == nil
 }
 
 // readSeconds reads delay-seconds of RFC 9110: digits. However many there are, it is at most Longest.
@@ -91,8 +108,11 @@ func readLists(h http.Header) (states []State) {
 		if l == nil {
 			continue
 		}
-		s := State{Name: m.name, Remaining: l.remaining, Within: bounded(l.within)}
-		switch i := slices.IndexFunc(states, func(s State) bool { return s.Name == m.name }); {
+		s := State{Name: m.name, Partition: m.partition(), Remaining: l.remaining, Within: bounded(l.within)}
+		if ms, _, ok := m.integer("weir-ms", 1); ok && s.Remaining == 0 && ms < s.Within.Milliseconds() {
+			s.Within = time.Duration(ms) * time.Millisecond
+		}
+		switch i := slices.IndexFunc(states, func(o State) bool { return o.Name == s.Name && o.Partition == s.Partition }); {
 		case i < 0:
 			states = append(states, s)
 		case s.Remaining < states[i].Remaining || s.Remaining == states[i].Remaining && s.Within > states[i].Within:
@@ -103,12 +123,27 @@ func readLists(h http.Header) (states []State) {
 		return nil
 	}
 	for _, m := range wholeList(h[ratePolicy]) {
-		i := slices.IndexFunc(states, func(s State) bool { return s.Name == m.name })
-		if q := policyOf(m); q != nil && i >= 0 && states[i].Quota == 0 {
-			states[i].Quota, states[i].Window, states[i].Unit = q.count, bounded(q.period), q.unit
+		if q := policyOf(m); q != nil {
+			q.describe(states, m.name, m.partition())
 		}
 	}
 	return states
+}
+
+// describe says of the limits of the name what their policy is: of those of the partition, or if it has none, of all. Of two policies the first is kept.
+func (q *quota) describe(states []State, name, partition string) {
+	for i := range states {
+		if s := &states[i]; s.Name == name && s.Quota == 0 && (partition == "" || partition == s.Partition) {
+			s.Quota, s.Window, s.Unit = q.count, bounded(q.period), q.unit
+		}
+	}
+}
+
+// partition returns the partition key, "" if there is none.
+func (m *member) partition() string {
+	value, _ := m.params.Get("pk")
+	key, _ := value.([]byte)
+	return string(key)
 }
 
 // wholeList reads the lines as the one list that they are.

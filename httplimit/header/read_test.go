@@ -39,6 +39,10 @@ func TestH1ReadRetryAfter(t *testing.T) {
 		{[]string{at.Add(time.Minute).UTC().Format(http.TimeFormat)}, "no date", time.Minute - 1, true},
 		{[]string{"10", "30", "20"}, "", 30 * time.Second, true},
 		{[]string{"soon", "20"}, "", 20 * time.Second, true},
+		{[]string{"2, 3"}, "", 3 * time.Second, true},
+		{[]string{"30, soon,,2"}, "", 30 * time.Second, true},
+		{[]string{"2, " + at.Add(time.Minute).UTC().Format(http.TimeFormat) + ", 3"}, "", time.Minute - 1, true},
+		{[]string{at.Add(2*time.Minute).UTC().Format(http.TimeFormat) + "," + at.Add(time.Minute).UTC().Format(time.ANSIC)}, "", 2*time.Minute - 1, true},
 		{nil, "", 0, false},
 		{[]string{""}, "", 0, false},
 		{[]string{"-1"}, "", 0, false},
@@ -63,27 +67,36 @@ func TestReadLimits(t *testing.T) {
 	}{
 		"draft 11": {
 			http.Header{"Ratelimit-Policy": {`"a";q=100;w=60, "b";q=9;qu="content-bytes"`}, "Ratelimit": {`"a";r=50;t=30, "b";r=1`, `"c";r=0;t=1`}},
-			[]State{{"a", 50, 30 * s, 100, 60 * s, ""}, {"b", 1, 0, 9, 0, "content-bytes"}, {"c", 0, 1 * s, 0, 0, ""}},
+			[]State{{"a", 50, 30 * s, 100, 60 * s, "", ""}, {"b", 1, 0, 9, 0, "content-bytes", ""}, {"c", 0, 1 * s, 0, 0, "", ""}},
 		},
 		"a malformed list is ignored as a whole": {http.Header{"Ratelimit": {`"a";r=50;t=30`, `"b";r`, `c=`}}, nil},
 		"a malformed policy is ignored":          {http.Header{"Ratelimit-Policy": {`"a";q=1`, `=`}, "Ratelimit": {`"a";r=5`}}, []State{{Name: "a", Remaining: 5}}},
 		"malformed members are ignored":          {http.Header{"Ratelimit": {`a;r=1, 3;r=1, "b", "c";r=-1, "d";r=1;t=x, "e";r=5`}}, []State{{Name: "e", Remaining: 5}}},
 		"a name twice":                           {http.Header{"Ratelimit": {`"a";r=5, "a";r=3;t=1, "a";r=3;t=2, "a";r=4`}}, []State{{Name: "a", Remaining: 3, Within: 2 * s}}},
-		"for ever":                               {http.Header{"Ratelimit": {`"a";r=5;t=999999999999999`}}, []State{{Name: "a", Remaining: 5, Within: Longest}}},
-		"too long":                               {http.Header{"Ratelimit": {strings.Repeat(`"a";r=5, `, mostBytes/9) + `"a";r=5`}}, nil},
-		"out of a cache":                         {http.Header{"Age": {"0"}, "Ratelimit": {`"a";r=5`}, "X-Ratelimit-Remaining": {"5"}}, nil},
-		"only a policy":                          {http.Header{"Ratelimit-Policy": {`"a";q=1`}}, nil},
-		"draft 11 wins":                          {http.Header{"Ratelimit": {`"a";r=5`}, "X-Ratelimit-Remaining": {"3"}}, []State{{Name: "a", Remaining: 5}}},
-		"an old draft":                           {http.Header{"Ratelimit-Limit": {"9"}, "Ratelimit-Remaining": {"3"}, "Ratelimit-Reset": {"7"}}, []State{{Remaining: 3, Within: 7 * s, Quota: 9}}},
-		"x in seconds":                           {http.Header{"X-Ratelimit-Limit": {"9"}, "X-Ratelimit-Remaining": {"3"}, "X-Ratelimit-Reset": {"7"}}, []State{{Remaining: 3, Within: 7 * s, Quota: 9}}},
-		"x in a year":                            {http.Header{"X-Ratelimit-Remaining": {"3"}, "X-Ratelimit-Reset": {"31536000"}}, []State{{Remaining: 3, Within: year * s}}},
-		"x in more than a year":                  {http.Header{"X-Ratelimit-Remaining": {"3"}, "X-Ratelimit-Reset": {"31536001"}}, []State{{Remaining: 3}}},
-		"x as a time":                            {http.Header{"X-Ratelimit-Remaining": {"3"}, "X-Ratelimit-Reset": {"1800000060"}}, []State{{Remaining: 3, Within: 60*s - 1}}},
-		"x as a time that is over":               {http.Header{"X-Ratelimit-Remaining": {"3"}, "X-Ratelimit-Reset": {"1799999999"}}, []State{{Remaining: 3}}},
-		"x that is no time":                      {http.Header{"X-Ratelimit-Remaining": {"3"}, "X-Ratelimit-Reset": {"9223372036854775807"}}, []State{{Remaining: 3}}},
-		"x without reset":                        {http.Header{"X-Ratelimit-Remaining": {"3"}}, []State{{Remaining: 3}}},
-		"x without remaining":                    {http.Header{"X-Ratelimit-Limit": {"3"}, "X-Ratelimit-Reset": {"7"}}, nil},
-		"x malformed":                            {http.Header{"X-Ratelimit-Remaining": {"-3"}, "X-Ratelimit-Reset": {"7"}}, nil},
+		"a name in two partitions": {
+			http.Header{"Ratelimit": {`"a";r=1;t=5;pk=:YQ==:, "a";r=0;t=50;pk=:Yg==:, "a";r=7;t=1`}, "Ratelimit-Policy": {`"a";q=9;w=60;pk=:Yg==:, "a";q=8`}},
+			[]State{{Name: "a", Remaining: 1, Within: 5 * s, Quota: 8, Partition: "a"}, {"a", 0, 50 * s, 9, 60 * s, "", "b"}, {Name: "a", Remaining: 7, Within: s, Quota: 8}},
+		},
+		"milliseconds":              {http.Header{"Ratelimit": {`"a";r=0;t=1;weir-ms=50`}}, []State{{Name: "a", Within: 50 * time.Millisecond}}},
+		"milliseconds of some":      {http.Header{"Ratelimit": {`"a";r=1;t=1;weir-ms=50`}}, []State{{Name: "a", Remaining: 1, Within: s}}},
+		"more milliseconds than it": {http.Header{"Ratelimit": {`"a";r=0;t=1;weir-ms=5000`}}, []State{{Name: "a", Within: s}}},
+		"milliseconds, malformed":   {http.Header{"Ratelimit": {`"a";r=0;t=1;weir-ms=0.5, "b";r=0;t=1;weir-ms=0, "c";r=0;weir-ms=5`}}, []State{{Name: "a", Within: s}, {Name: "b", Within: s}, {Name: "c"}}},
+		"x as a time in two years":  {http.Header{"X-Ratelimit-Remaining": {"3"}, "X-Ratelimit-Reset": {"1863072000"}}, []State{{Remaining: 3}}},
+		"for ever":                  {http.Header{"Ratelimit": {`"a";r=5;t=999999999999999`}}, []State{{Name: "a", Remaining: 5, Within: Longest}}},
+		"too long":                  {http.Header{"Ratelimit": {strings.Repeat(`"a";r=5, `, mostBytes/9) + `"a";r=5`}}, nil},
+		"out of a cache":            {http.Header{"Age": {"0"}, "Ratelimit": {`"a";r=5`}, "X-Ratelimit-Remaining": {"5"}}, nil},
+		"only a policy":             {http.Header{"Ratelimit-Policy": {`"a";q=1`}}, nil},
+		"draft 11 wins":             {http.Header{"Ratelimit": {`"a";r=5`}, "X-Ratelimit-Remaining": {"3"}}, []State{{Name: "a", Remaining: 5}}},
+		"an old draft":              {http.Header{"Ratelimit-Limit": {"9"}, "Ratelimit-Remaining": {"3"}, "Ratelimit-Reset": {"7"}}, []State{{Remaining: 3, Within: 7 * s, Quota: 9}}},
+		"x in seconds":              {http.Header{"X-Ratelimit-Limit": {"9"}, "X-Ratelimit-Remaining": {"3"}, "X-Ratelimit-Reset": {"7"}}, []State{{Remaining: 3, Within: 7 * s, Quota: 9}}},
+		"x in a year":               {http.Header{"X-Ratelimit-Remaining": {"3"}, "X-Ratelimit-Reset": {"31536000"}}, []State{{Remaining: 3, Within: year * s}}},
+		"x in more than a year":     {http.Header{"X-Ratelimit-Remaining": {"3"}, "X-Ratelimit-Reset": {"31536001"}}, []State{{Remaining: 3}}},
+		"x as a time":               {http.Header{"X-Ratelimit-Remaining": {"3"}, "X-Ratelimit-Reset": {"1800000060"}}, []State{{Remaining: 3, Within: 60*s - 1}}},
+		"x as a time that is over":  {http.Header{"X-Ratelimit-Remaining": {"3"}, "X-Ratelimit-Reset": {"1799999999"}}, []State{{Remaining: 3}}},
+		"x that is no time":         {http.Header{"X-Ratelimit-Remaining": {"3"}, "X-Ratelimit-Reset": {"9223372036854775807"}}, []State{{Remaining: 3}}},
+		"x without reset":           {http.Header{"X-Ratelimit-Remaining": {"3"}}, []State{{Remaining: 3}}},
+		"x without remaining":       {http.Header{"X-Ratelimit-Limit": {"3"}, "X-Ratelimit-Reset": {"7"}}, nil},
+		"x malformed":               {http.Header{"X-Ratelimit-Remaining": {"-3"}, "X-Ratelimit-Reset": {"7"}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Read(test.h, now).Limits; !slices.Equal(got, test.want) {
@@ -121,6 +134,9 @@ func TestReadBack(t *testing.T) {
 		for _, s := range each {
 			w := windowOf(&s.Limit)
 			want := State{Name: s.Name, Remaining: s.Decision.Remaining, Within: bounded(w.seconds(&s.Decision)), Quota: s.Limit.Count}
+			if exact, _ := w.within(&s.Decision); s.Decision.Remaining == 0 && exact > 0 && exact <= soon {
+				want.Within = (exact + time.Millisecond - 1).Truncate(time.Millisecond)
+			}
 			if s.Limit.Algorithm == weir.Concurrent {
 				want.Unit = "concurrent-requests"
 			} else if s.Limit.Period%time.Second == 0 {
