@@ -263,14 +263,19 @@ func TestTransportKeepsTheLongerPause(t *testing.T) {
 	})
 }
 
-// An answer that says nothing of a limit may have been counted by it.
-func TestTransportCountsSilentAnswers(t *testing.T) {
-	bubble(t, httplimit.TransportOptions{}, replies(fixed(200, "RateLimit", `"a";r=2;t=30`), fixed(200)), func(t *testing.T, s *fakeServer, c *http.Client) {
-		for range 4 {
-			send(t, c, endpoint)
+// An answer that is silent of a limit, because it has none or another, was not counted by it. While it is under way nobody knows.
+func TestTransportSilentAnswers(t *testing.T) {
+	silent := func() *http.Response { time.Sleep(time.Second); return told(200, "RateLimit", `"b";r=100;t=30`) }
+	bubble(t, httplimit.TransportOptions{}, replies(fixed(200, "RateLimit", `"a";r=2;t=30`), silent), func(t *testing.T, s *fakeServer, c *http.Client) {
+		send(t, c, endpoint)
+		var all sync.WaitGroup
+		for range 5 {
+			all.Go(func() { send(t, c, endpoint) })
 		}
-		within(t, "the third", s.came[2], 0, 0)
-		within(t, "the fourth", s.came[3], 30*time.Second, 33*time.Second)
+		all.Wait()
+		for i, want := range []float64{0, 0, 0, 1, 1, 2} {
+			within(t, fmt.Sprint(i), s.came[i], seconds(want), seconds(want))
+		}
 	})
 }
 

@@ -193,7 +193,7 @@ func TestTransportMaxWait(t *testing.T) {
 		})
 	}
 	// Nor by not answering those who are before.
-	answer := replies(fixed(429, "Retry-After", "1"), func() *http.Response { time.Sleep(time.Hour); return told(200) })
+	answer := replies(fixed(200, "RateLimit", `"a";r=1;t=3600`), func() *http.Response { time.Sleep(time.Hour); return told(200) })
 	bubble(t, httplimit.TransportOptions{}, answer, func(t *testing.T, _ *fakeServer, c *http.Client) {
 		send(t, c, endpoint)
 		var all sync.WaitGroup

@@ -22,18 +22,18 @@ func (s *Servers) queue(ctx context.Context, most time.Duration, t *Ticket) erro
 	defer patience.Stop()
 	for {
 		now := time.Now()
-		if v.waiters[0] == w && v.open(now) {
+		look := v.opens(now)
+		if v.waiters[0] == w && !look.After(now) {
 			v.forget(w)
 			s.letGo(t)
 			return nil
 		}
-		until := v.blocked(now)
-		err := TooLong(ctx, until.Sub(now), most)
+		err := TooLong(ctx, v.blocked(now).Sub(now), most)
 		if v.waiters[0] != w {
-			until = time.Time{} // who is first looks then, and tells the next
+			look = time.Time{} // who is first looks then, and tells the next
 		}
 		if err == nil {
-			err = s.wait(ctx, w, until, patience, most)
+			err = s.wait(ctx, w, look, patience, most)
 		}
 		if err != nil {
 			v.forget(w)

@@ -10,7 +10,7 @@ func (s *Servers) at(name string) *server {
 	v := s.all[name]
 	if v == nil {
 		s.makeRoom()
-		v = &server{sent: s.sent}
+		v = &server{sent: s.sent, longest: MostPause}
 		if s.all == nil {
 			s.all = map[string]*server{}
 		}

@@ -56,7 +56,7 @@ func (s *Servers) Enter(ctx context.Context, name string, most time.Duration, t 
 		s.turn++
 		t.turn = s.turn
 	}
-	t.name, t.server = name, v
+	t.name, t.server, v.longest = name, v, max(v.longest, most)
 	if len(v.waiters) == 0 && v.open(time.Now()) {
 		s.letGo(t)
 		return nil

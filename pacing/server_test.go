@@ -94,7 +94,7 @@ func TestWaitersKeepTheirPlace(t *testing.T) {
 // let go in a pause.
 func TestServerAgainstAModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		o, now := &server{}, time.Unix(1_800_000_000, 0)
+		o, now := &server{longest: MostPause}, time.Unix(1_800_000_000, 0)
 		var flying []Ticket
 		var pauseEnd time.Time
 		// The server: a window of so many requests, counted when they come; they come in any order.
