@@ -56,7 +56,7 @@ const (
 //
 // What is in h already, because there is more than one middleware, or an answer is passed on, is joined with it: RateLimit-Policy and RateLimit are one list each,
 // in which a name is once; of two that have the same name the one that denies stays, or else the one that leaves less. X-RateLimit-* have room for one limit,
-// and are chosen by the same rule. What is in h and malformed is dropped, because it would make a client ignore the rest.
+// and are chosen by the same rule. What is in h and malformed is dropped, because it would make a client ignore the rest, and so is what is beyond 1024 limits or 64 KiB of a list.
 func (f Formats) Write(h http.Header, each []admission.Standing, now time.Time) {
 	if len(each) == 0 {
 		return

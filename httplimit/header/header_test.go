@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -142,7 +143,7 @@ func TestH5Lists(t *testing.T) {
 			[]admission.Standing{allowed("a", 50)}, `"a";q=100;w=60`, `"a";r=50;t=30`,
 		},
 		"more than anybody says": {
-			[]string{strings.Repeat(`"x";q=1, `, mostBytes/9) + `"y";q=1`}, []string{strings.Repeat(`"x";r=1, `, mostBytes/9) + `"y";r=1`}, []admission.Standing{allowed("a", 50)},
+			[]string{strings.Repeat(`"x";q=1, `, mostBytesTold/9+1) + `"y";q=1`}, []string{strings.Repeat(`"x";r=1, `, mostBytesTold/9+1) + `"y";r=1`}, []admission.Standing{allowed("a", 50)},
 			`"a";q=100;w=60`, `"a";r=50;t=30`,
 		},
 	} {
@@ -151,6 +152,28 @@ func TestH5Lists(t *testing.T) {
 			Draft11.Write(h, test.each, now)
 			expect(t, h, map[string]string{"Ratelimit-Policy": test.wantPolicies, "Ratelimit": test.wantLimit})
 		})
+	}
+}
+
+// Pitfall H5: of many limits, or such with long names, each is told, whatever middleware comes after.
+func TestH5ManyLimits(t *testing.T) {
+	const many = 1000
+	for _, long := range []string{"", strings.Repeat("n", 40)} {
+		h := http.Header{}
+		var outer []admission.Standing
+		for i := range many {
+			outer = append(outer, allowed(long+strconv.Itoa(i), 50))
+		}
+		Draft11.Write(h, outer, now)
+		for i := range 3 {
+			Draft11.Write(h, []admission.Standing{allowed("inner"+strconv.Itoa(i), 3)}, now)
+		}
+		for _, name := range []string{"Ratelimit", "Ratelimit-Policy"} {
+			list := strings.Split(h.Get(name), ", ")
+			if len(h[name]) != 1 || len(list) != many+3 || !strings.HasPrefix(list[0], `"`+long+`0";`) || !strings.HasPrefix(list[many+2], `"inner2";`) {
+				t.Errorf("%s has %d lines, the first of %d limits, %q to %q", name, len(h[name]), len(list), list[0], list[len(list)-1])
+			}
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package header
 
 import (
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/weirlimit/weir/admission"
@@ -18,7 +17,7 @@ type entry struct {
 
 // Exhausted returns for how long, at the longest, nothing is left of a limit that RateLimit in h tells of. It is 0 if each of them leaves something, or does not say for how long.
 func Exhausted(h http.Header) (longest time.Duration) {
-	for _, m := range members(h[rateLimit]) {
+	for _, m := range membersTold(h[rateLimit]) {
 		if l := limitOf(m); l != nil && l.remaining == 0 {
 			longest = max(longest, bounded(l.within))
 		}
@@ -54,14 +53,14 @@ func setLists(h http.Header, policies, limits []byte) {
 
 // joinLists writes what is in h already, and then each.
 func joinLists(h http.Header, each []admission.Standing) {
-	entries := entriesOf(h)
+	all := entriesOf(h)
 	for i := range each {
-		entries = join(entries, &each[i])
+		all.join(&each[i])
 	}
 	var policies, limits []byte
-	for i := range entries {
-		policies = appendMember(policies, entries[i].policy)
-		limits = appendMember(limits, entries[i].limit)
+	for i := range all.list {
+		policies = appendMember(policies, all.list[i].policy)
+		limits = appendMember(limits, all.list[i].limit)
 	}
 	setLists(h, policies, limits)
 }
@@ -73,24 +72,36 @@ func appendMember(dst []byte, member string) []byte {
 	return append(dst, member...)
 }
 
+// entries are limits in the order of the answer, each name once.
+type entries struct {
+	list []entry
+	at   map[string]int // by name
+}
+
+// of returns the entry of a name, which is one that says nothing if there was none.
+func (e *entries) of(name string) *entry {
+	i, there := e.at[name]
+	if !there {
+		i = len(e.list)
+		e.list, e.at[name] = append(e.list, entry{name: name}), i
+	}
+	return &e.list[i]
+}
+
 // join puts a limit in its place among the entries, unless one of its name is there that leaves less.
-func join(entries []entry, s *admission.Standing) []entry {
+func (e *entries) join(s *admission.Standing) {
 	limit := s.Limit.Canonical()
 	w := windowOf(&limit)
-	e := entry{
+	next := entry{
 		name: wireName(s.Name), policy: string(appendPolicy(nil, s.Name, &limit)), limit: string(w.append(appendHead(nil, s.Name), &s.Decision)),
 		remaining: min(max(s.Decision.Remaining, 0), most), within: w.seconds(&s.Decision),
 	}
-	i := slices.IndexFunc(entries, func(other entry) bool { return other.name == e.name })
-	switch {
-	case i < 0:
-		return append(entries, e)
-	case !s.Decision.Allowed || !entries[i].leavesLess(&e):
-		entries[i] = e
-	case entries[i].policy == "":
-		entries[i].policy = e.policy
+	switch there := e.of(next.name); {
+	case !s.Decision.Allowed || !there.leavesLess(&next):
+		*there = next
+	case there.policy == "":
+		there.policy = next.policy
 	}
-	return entries
 }
 
 // leavesLess reports whether e is there and leaves less than another of its name.
@@ -101,33 +112,26 @@ func (e *entry) leavesLess(other *entry) bool {
 	return e.within > other.within
 }
 
-// entriesOf reads what is in h, each name once.
-func entriesOf(h http.Header) (entries []entry) {
-	at := func(name string) *entry {
-		i := slices.IndexFunc(entries, func(e entry) bool { return e.name == name })
-		if i < 0 {
-			i = len(entries)
-			entries = append(entries, entry{name: name})
-		}
-		return &entries[i]
-	}
-	for _, m := range members(h[ratePolicy]) {
+// entriesOf reads what is in h.
+func entriesOf(h http.Header) entries {
+	all := entries{at: map[string]int{}}
+	for _, m := range membersTold(h[ratePolicy]) {
 		if policyOf(m) == nil {
 			continue
 		}
-		if e := at(m.name); e.policy == "" {
+		if e := all.of(m.name); e.policy == "" {
 			e.policy = m.text
 		}
 	}
-	for _, m := range members(h[rateLimit]) {
+	for _, m := range membersTold(h[rateLimit]) {
 		l := limitOf(m)
 		if l == nil {
 			continue
 		}
-		e, found := at(m.name), entry{remaining: l.remaining, within: l.within}
+		e, found := all.of(m.name), entry{remaining: l.remaining, within: l.within}
 		if !e.leavesLess(&found) {
 			e.limit, e.remaining, e.within = m.text, l.remaining, l.within
 		}
 	}
-	return entries
+	return all
 }

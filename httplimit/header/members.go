@@ -2,10 +2,16 @@ package header
 
 import "github.com/dunglas/httpsfv"
 
-// The most that is read of a field: more is not what a server says of its limits.
+// The most that is read of a field of another server's answer: more is not what one says of its limits.
 const (
 	mostBytes   = 8 << 10
 	mostMembers = 64
+)
+
+// The most that is read of a field of an answer that this program is about to give: what middleware of one handler has told of is not lost because there is more of it.
+const (
+	mostBytesTold   = 64 << 10
+	mostMembersTold = 1024
 )
 
 // A member of a list whose value is a String, as all of RateLimit-Policy and RateLimit are.
@@ -14,8 +20,14 @@ type member struct {
 	params     *httpsfv.Params
 }
 
-// members reads a list line by line, so that a malformed line spoils no other, and leaves out what is no String.
-func members(lines []string) (found []member) {
+// members reads a list that a server has sent.
+func members(lines []string) []member { return membersUpTo(lines, mostBytes, mostMembers) }
+
+// membersTold reads a list that middleware has written, or a handler.
+func membersTold(lines []string) []member { return membersUpTo(lines, mostBytesTold, mostMembersTold) }
+
+// membersUpTo reads a list line by line, so that a malformed line spoils no other, and leaves out what is no String.
+func membersUpTo(lines []string, mostBytes, mostMembers int) (found []member) {
 	read := 0
 	for _, line := range lines {
 		if read += len(line); read > mostBytes {
