@@ -64,11 +64,10 @@ func (l *Limiter) SetLimit(limit Limit) error {
 		return nil
 	}
 	l.bound.Store(b)
+	l.lines.changed = true
 	for _, n := range l.lines.byKey {
 		n.hasten(b)
-		for _, w := range n.waiters {
-			signal(w.again)
-		}
+		n.changed()
 	}
 	return nil
 }

@@ -3,24 +3,29 @@ package weir
 import (
 	"slices"
 	"sync"
+	"time"
 )
 
 // lines are the queues of those who wait, one for each key that has any.
 type lines struct {
-	mu    sync.Mutex
-	byKey map[string]*line
+	mu      sync.Mutex
+	byKey   map[string]*line
+	changed bool // whether the limit ever has
 }
 
 type line struct {
 	waiters []*waiter // to be admitted; the first one asks the store
-	turns   []*turn   // admitted to a leaky-queue, and waiting for their turn, by its time
+	turns   []*turn   // admitted, and waiting for their turn, by its time
+	last    place     // of the last turn that started, once the limit has changed: it has perhaps not had its time
 }
 
-// A waiter stands in line to be admitted.
+// A waiter stands in line to be admitted. Those in a line decide one after another whether they stay in it, so that none counts one ahead of it who is about
+// to leave: who comes, when those ahead have decided, and all anew when the limit changes.
 type waiter struct {
-	cost  int64
-	first chan struct{} // closed when it is first in line
-	again chan struct{} // has a signal when it should ask, or look, again at once
+	cost      int64
+	first     chan struct{} // closed when it is first in line
+	again     chan struct{} // has a signal when it should ask, or decide, at once
+	undecided bool          // has yet to decide, or is just asking the store
 }
 
 // at returns the key's line, which it makes if there is none. The caller holds the mutex.
@@ -38,20 +43,29 @@ func (ls *lines) at(key string) *line {
 
 // tidy forgets the key's line if nobody is in it. The caller holds the mutex.
 func (ls *lines) tidy(key string, n *line) {
-	if len(n.waiters) == 0 && len(n.turns) == 0 {
+	if len(n.waiters) == 0 && len(n.turns) == 0 && !time.Now().Before(n.last.over()) {
 		delete(ls.byKey, key)
 	}
 }
 
 func (ls *lines) join(key string, cost int64) *waiter {
-	w := &waiter{cost: cost, first: make(chan struct{}), again: make(chan struct{}, 1)}
+	w := &waiter{cost: cost, first: make(chan struct{}), again: make(chan struct{}, 1), undecided: true}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	n := ls.at(key)
 	if n.waiters = append(n.waiters, w); len(n.waiters) == 1 {
 		close(w.first)
 	}
+	n.next()
 	return w
+}
+
+// next tells the first one that is undecided that it is its time to decide. The first in line needs no telling. The caller holds the mutex.
+func (n *line) next() {
+	i := slices.IndexFunc(n.waiters, func(w *waiter) bool { return w.undecided })
+	if i > 0 {
+		signal(n.waiters[i].again)
+	}
 }
 
 // leave takes the waiter out of its line, admitted or not, and lets the next one be first.
@@ -64,22 +78,61 @@ func (ls *lines) leave(key string, w *waiter) {
 	if i == 0 && len(n.waiters) > 0 {
 		close(n.waiters[0].first)
 	}
+	n.next()
 	ls.tidy(key, n)
 }
 
-// ahead returns the costs of those in line up to the waiter, its own last, without those that are too large to pass: they are about to leave.
-func (ls *lines) ahead(key string, w *waiter, capacity int64) (costs []int64) {
+// ahead returns the costs of those in line up to the waiter, its own last. It leaves out those that are undecided, and says whether there are none: else
+// they will tell this one to decide again. Costs that are too large to pass are of those who decided under another limit.
+func (ls *lines) ahead(key string, w *waiter, capacity int64) (costs []int64, all bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
+	all = true
 	for _, other := range ls.at(key).waiters {
-		if other.cost <= capacity {
-			costs = append(costs, other.cost)
-		}
 		if other == w {
 			break
 		}
+		if other.undecided {
+			all = false
+		} else if other.cost <= capacity {
+			costs = append(costs, other.cost)
+		}
 	}
-	return costs
+	return append(costs, w.cost), all
+}
+
+// undecided reports whether the waiter has to decide.
+func (ls *lines) undecided(w *waiter) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return w.undecided
+}
+
+// asks notes that the first in line asks the store, which may have charged its cost while it is still in line.
+func (ls *lines) asks(w *waiter) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	w.undecided = true
+}
+
+// stays notes that the waiter has decided, under a limit, to stay in line. If the limit has changed since, it decides again.
+func (l *Limiter) stays(key string, w *waiter, b *bound) {
+	l.lines.mu.Lock()
+	defer l.lines.mu.Unlock()
+	if l.bound.Load() == b {
+		w.undecided = false
+		l.lines.at(key).next()
+	}
+}
+
+// changed makes all in line decide anew, from the first on. The caller holds the mutex.
+func (n *line) changed() {
+	for _, w := range n.waiters {
+		w.undecided = true
+	}
+	if len(n.waiters) > 0 {
+		signal(n.waiters[0].again)
+	}
 }
 
 // stir makes the first in line ask again at once: units came back.

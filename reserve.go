@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"github.com/weirlimit/weir/store"
 )
 
 // A Reservation is units that were taken for work that may not happen: Cancel gives them back.
@@ -17,7 +15,6 @@ type Reservation struct {
 	Decision
 
 	limiter *Limiter
-	taken   store.Taken
 	place   place
 
 	mu        sync.Mutex
@@ -30,11 +27,11 @@ func (l *Limiter) Reserve(ctx context.Context, key string, cost int64) (*Reserva
 	if err := check(ctx, cost); err != nil {
 		return nil, err
 	}
-	d, p, t, err := l.takePlace(ctx, l.bound.Load(), key, cost)
+	d, p, err := l.takePlace(ctx, l.bound.Load(), key, cost)
 	if err != nil {
 		return nil, err
 	}
-	return &Reservation{Decision: d, limiter: l, taken: t, place: p}, nil
+	return &Reservation{Decision: d, limiter: l, place: p}, nil
 }
 
 // Lease returns how long what is reserved of a concurrent limit is kept unless it is renewed. It is 0 of any other limit, and if nothing is reserved. It goes by the limit
@@ -53,7 +50,7 @@ func (r *Reservation) Lease() time.Duration {
 func (r *Reservation) Cancel(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.cancelled || !r.Allowed || r.place.cost == 0 {
+	if r.cancelled || !r.Allowed || r.place.taken.Cost == 0 {
 		return nil
 	}
 	err := r.giveBack(context.WithoutCancel(ctx))
@@ -76,10 +73,10 @@ func (r *Reservation) Renew(ctx context.Context) (Decision, error) {
 	if err := ctx.Err(); err != nil {
 		return Decision{}, err
 	}
-	t, err := r.taken.Renew(ctx, l.time(b))
+	t, err := r.place.taken.Renew(ctx, l.time(b))
 	d, err := b.decision(t.Verdict, err)
 	if err == nil {
-		r.taken, r.cancelled = t, !d.Allowed
+		r.place.taken, r.cancelled = t, !d.Allowed
 	}
 	return d, err
 }
@@ -87,12 +84,9 @@ func (r *Reservation) Renew(ctx context.Context) (Decision, error) {
 func (r *Reservation) giveBack(ctx context.Context) error {
 	l, b := r.limiter, r.place.under
 	if b.limit.Algorithm == LeakyQueue {
-		if r.Delay == 0 {
-			return nil // it was let go at once
-		}
-		return l.handOn(ctx, r.taken.Key, r.place)
+		return l.handOn(ctx, r.place.taken.Key, r.place)
 	}
-	_, err := r.taken.GiveBack(ctx, l.time(b))
-	l.lines.stir(r.taken.Key)
+	_, err := r.place.taken.GiveBack(ctx, l.time(b))
+	l.lines.stir(r.place.taken.Key)
 	return err
 }

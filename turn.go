@@ -11,40 +11,37 @@ import (
 	"github.com/weirlimit/weir/store"
 )
 
-// A turn is that of a request which a leaky-queue has admitted, and which waits in Wait to start at a later time.
+// A turn is that of a request which is admitted, and which waits in Wait to start at a later time: that of a leaky-queue, or of another limit
+// that has taken its place while turns are waited for.
 type turn struct {
 	place
-	moved chan struct{} // has a signal when it has another place
+	again chan struct{} // has a signal when it has another place, or time
 }
 
 // A place in the queue is a time to start, and the units that nobody else has from there on.
 type place struct {
 	start time.Time
-	cost  int64
-	end   int64  // the time at which the key is fresh, after this, by the store's clock
-	timed bool   // whether the store tells that
+	taken store.Taken
 	under *bound // that it was taken under, by which it is given back
 	pace  Limit  // that the start goes by
 }
 
 // takePlace is Take that can be undone, and that notes where in time the units are.
-func (l *Limiter) takePlace(ctx context.Context, b *bound, key string, cost int64) (Decision, place, store.Taken, error) {
+func (l *Limiter) takePlace(ctx context.Context, b *bound, key string, cost int64) (Decision, place, error) {
 	asked := time.Now()
 	t, err := store.Part{Binding: b.binding, Limit: b.limit, Key: key, Cost: cost}.Take(ctx, l.time(b))
 	d, err := b.decision(t.Verdict, err)
-	p := place{start: asked.Add(d.Delay), cost: cost, under: b, pace: b.limit}
-	p.end, p.timed = t.End()
-	return d, p, t, err
+	return d, place{start: asked.Add(d.Delay), taken: t, under: b, pace: b.limit}, err
 }
 
-// takeTurn is Take that notes the turn of a request that a leaky-queue admits, if that is still to come. A turn that would come too
-// late for the context is given back.
+// takeTurn is Take that notes the turn of a request that is admitted, if that is still to come: that of a leaky-queue, and of any limit of a rate while others wait
+// for turns, behind which it goes. A turn that would come too late for the context is given back.
 func (l *Limiter) takeTurn(ctx context.Context, b *bound, key string, cost int64) (Decision, *turn, error) {
-	d, p, _, err := l.takePlace(ctx, b, key, cost)
-	if err != nil || !d.Allowed || b.limit.Algorithm != LeakyQueue {
+	d, p, err := l.takePlace(ctx, b, key, cost)
+	if err != nil || !d.Allowed || b.limit.Algorithm != LeakyQueue && (b.limit.Algorithm == Concurrent || !l.lines.queued(key)) {
 		return d, nil, err
 	}
-	t := &turn{place: p, moved: make(chan struct{}, 1)}
+	t := &turn{place: p, again: make(chan struct{}, 1)}
 	wait, waits := l.addTurn(key, t)
 	switch {
 	case !waits:
@@ -60,10 +57,10 @@ func (l *Limiter) awaitTurn(ctx context.Context, key string, t *turn) error {
 	for {
 		wait := time.Until(l.lines.start(t))
 		if wait <= 0 {
-			l.lines.removeTurn(key, t)
+			l.lines.begin(key, t)
 			return nil
 		}
-		if err := sleep(ctx, wait, t.moved); err != nil {
+		if err := sleep(ctx, wait, t.again); err != nil {
 			return l.giveUp(ctx, key, t, err)
 		}
 	}
@@ -80,12 +77,30 @@ func (l *Limiter) giveUp(ctx context.Context, key string, t *turn, why error) er
 // handOn gives a place, if its time has not come, to those who wait behind it. The last of them leaves a place at the
 // end, which goes back to the store if nobody else has one behind it.
 func (l *Limiter) handOn(ctx context.Context, key string, p place) error {
-	if p = l.lines.moveUp(key, p); !p.timed || !time.Now().Before(p.start) {
+	p = l.lines.moveUp(key, p)
+	end, timed := p.taken.End()
+	var err error
+	switch {
+	case !p.queued():
+		_, err = p.taken.GiveBack(ctx, l.time(p.under))
+	case !timed || !time.Now().Before(p.start):
 		return nil
+	default:
+		_, err = p.under.binding.Do(ctx, key, algorithm.Op{Kind: algorithm.Cancel, Cost: p.taken.Cost, End: end}, l.time(p.under))
 	}
-	_, err := p.under.binding.Do(ctx, key, algorithm.Op{Kind: algorithm.Cancel, Cost: p.cost, End: p.end}, l.time(p.under))
 	l.lines.stir(key)
 	return err
+}
+
+// queued reports whether the place has a time of its own in a leaky-queue. Others only wait for those.
+func (p place) queued() bool { return p.under.limit.Algorithm == LeakyQueue }
+
+// queued reports whether any wait for their turn.
+func (ls *lines) queued(key string) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	n := ls.byKey[key]
+	return n != nil && len(n.turns) > 0
 }
 
 func (ls *lines) start(t *turn) time.Time {
@@ -100,10 +115,14 @@ func (l *Limiter) addTurn(key string, t *turn) (wait time.Duration, waits bool) 
 	l.lines.mu.Lock()
 	defer l.lines.mu.Unlock()
 	n := l.lines.at(key)
-	switch last := len(n.turns) - 1; {
-	case last >= 0:
-		t.start = later(t.start, n.turns[last].over())
-	case !time.Now().Before(t.start):
+	free := n.last.over()
+	if last := len(n.turns) - 1; last >= 0 {
+		free = n.turns[last].over()
+	}
+	if t.start.Before(free) {
+		t.start = free
+	}
+	if len(n.turns) == 0 && !time.Now().Before(t.start) {
 		l.lines.tidy(key, n)
 		return 0, false
 	}
@@ -114,29 +133,32 @@ func (l *Limiter) addTurn(key string, t *turn) (wait time.Duration, waits bool) 
 	return time.Until(t.start), true
 }
 
-// hasten gives earlier times to turns that wait at a slower pace than that of the next limit, if it is a leaky-queue: all that is still to come of the wait goes by
+// hasten gives earlier times to turns that wait at a slower pace than that of the next limit, if it is one of a rate: all that is still to come of the wait goes by
 // at the next pace. None goes before the one ahead of it has had its time. The caller holds the mutex.
 func (n *line) hasten(next *bound) {
-	if next.limit.Algorithm != LeakyQueue {
+	if next.limit.Algorithm == Concurrent {
 		return
 	}
 	now, pace := time.Now(), interval(next.limit)
-	var free time.Time // when the turn ahead has had its time
+	if last := &n.last; last.under != nil && pace.Cmp(interval(last.pace)) < 0 {
+		last.pace = next.limit
+	}
+	free := n.last.over() // when the turn ahead has had its time
 	for _, t := range n.turns {
 		if old := interval(t.pace); pace.Cmp(old) < 0 && now.Before(t.start) {
-			if start := later(now.Add(stretch(t.start.Sub(now), old, pace)), free); start.Before(t.start) {
-				t.start = start
-			}
-			t.pace = next.limit
-			signal(t.moved)
+			t.start, t.pace = later(now.Add(stretch(t.start.Sub(now), old, pace)), free), next.limit
+			signal(t.again)
 		}
 		free = t.over()
 	}
 }
 
-// over is when a place has had its time, rounded down, so that it is never later than the store has it.
+// over is when a place has had its time, rounded down, so that it is never later than the store has it. That of no place is the zero time.
 func (p place) over() time.Time {
-	hi, lo := bits.Mul64(uint64(p.cost), uint64(p.pace.Period))
+	if p.under == nil || !p.queued() {
+		return p.start
+	}
+	hi, lo := bits.Mul64(uint64(p.taken.Cost), uint64(p.pace.Period))
 	span, _ := bits.Div64(hi, lo, uint64(p.pace.Count)) // at most the time for the capacity, which is less than 73 years
 	return p.start.Add(time.Duration(span))
 }
@@ -175,11 +197,38 @@ func (ls *lines) removeTurn(key string, t *turn) place {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	n := ls.at(key)
+	n.remove(t)
+	ls.tidy(key, n)
+	return t.place
+}
+
+// begin takes a turn out whose time has come. Once the limit has changed, the line remembers it until it has had its time: under the next limit the store
+// may let another one go earlier.
+func (ls *lines) begin(key string, t *turn) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	n := ls.at(key)
+	if ls.changed && t.queued() {
+		n.last = t.place
+		time.AfterFunc(time.Until(t.over()), func() { ls.forget(key) })
+	}
+	n.remove(t)
+	ls.tidy(key, n)
+}
+
+// forget tidies a line that may have nothing left to remember.
+func (ls *lines) forget(key string) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if n := ls.byKey[key]; n != nil {
+		ls.tidy(key, n)
+	}
+}
+
+func (n *line) remove(t *turn) {
 	if i := slices.Index(n.turns, t); i >= 0 {
 		n.turns = slices.Delete(n.turns, i, i+1)
 	}
-	ls.tidy(key, n)
-	return t.place
 }
 
 // moveUp gives a place that is still to come to the next turn behind it, that one's to the next, and so on, and returns
@@ -192,11 +241,11 @@ func (ls *lines) moveUp(key string, left place) place {
 		return left
 	}
 	for _, next := range n.turns[n.behind(left.start):] {
-		if next.cost != left.cost {
+		if next.taken.Cost != left.taken.Cost {
 			break
 		}
 		next.place, left = left, next.place
-		signal(next.moved)
+		signal(next.again)
 	}
 	return left
 }

@@ -33,6 +33,9 @@ func (l *Limiter) Wait(ctx context.Context, key string, cost int64) error {
 	if err := check(ctx, cost); err != nil || cost == 0 {
 		return err
 	}
+	if err := l.bound.Load().fits(cost); err != nil {
+		return err
+	}
 	w := l.lines.join(key, cost)
 	t, err := l.admit(ctx, key, w)
 	l.lines.leave(key, w)
@@ -46,18 +49,33 @@ func (l *Limiter) Wait(ctx context.Context, key string, cost int64) error {
 // turn to wait for, if there is one.
 func (l *Limiter) admit(ctx context.Context, key string, w *waiter) (*turn, error) {
 	for first := false; !first; {
-		if err := l.hopeless(ctx, key, w); err != nil {
-			return nil, err
-		}
 		select {
 		case <-w.first:
 			first = true
-		case <-w.again: // the limit has changed
+		case <-w.again: // those ahead have decided
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
+		if !l.lines.undecided(w) {
+			continue
+		}
+		b := l.bound.Load()
+		sure, err := l.hopeless(ctx, b, key, w)
+		switch {
+		case l.bound.Load() != b: // it is told to decide again, or is first
+		case err != nil:
+			return nil, err
+		case sure && !first:
+			l.stays(key, w, b)
+		}
 	}
+	return l.ask(ctx, key, w)
+}
+
+// ask asks the store until the waiter, which is first in line, is admitted.
+func (l *Limiter) ask(ctx context.Context, key string, w *waiter) (*turn, error) {
 	for {
+		l.lines.asks(w)
 		b := l.bound.Load()
 		if err := b.fits(w.cost); err != nil {
 			return nil, err
@@ -66,9 +84,12 @@ func (l *Limiter) admit(ctx context.Context, key string, w *waiter) (*turn, erro
 		switch {
 		case err != nil || d.Allowed:
 			return t, err
+		case l.bound.Load() != b:
+			continue
 		case tooLate(ctx, d.RetryAfter):
 			return nil, late(key, d.RetryAfter)
 		}
+		l.stays(key, w, b)
 		if err := sleep(ctx, d.RetryAfter, w.again); err != nil {
 			return nil, err
 		}
@@ -88,22 +109,22 @@ func (b *bound) fits(cost int64) error {
 const mostTried = 256
 
 // hopeless finds out whether the cost is above the capacity and, by trying what is ahead in line on a copy of the key's state,
-// whether the wait would outlast the deadline. Stores that can't show the state leave that to be found out later.
-func (l *Limiter) hopeless(ctx context.Context, key string, w *waiter) error {
-	b := l.bound.Load()
+// whether the wait would outlast the deadline. Stores that can't show the state leave that to be found out later. It is not sure that there is hope
+// if one ahead asked meanwhile.
+func (l *Limiter) hopeless(ctx context.Context, b *bound, key string, w *waiter) (sure bool, err error) {
 	if err := b.fits(w.cost); err != nil {
-		return err
+		return true, err
 	}
 	inspector, ok := b.binding.(store.Inspector)
 	if _, limited := ctx.Deadline(); !ok || !limited {
-		return nil
+		return true, nil
 	}
 	state, start, err := inspector.Inspect(ctx, key, l.time(b))
 	if err != nil {
-		return err
+		return true, err
 	}
 	now, program := start, inspector.Program()
-	costs := l.lines.ahead(key, w, b.capacity)
+	costs, sure := l.lines.ahead(key, w, b.capacity)
 	if b.limit.Algorithm.Linear() {
 		costs = lumps(costs, b.capacity)
 	}
@@ -114,7 +135,7 @@ func (l *Limiter) hopeless(ctx context.Context, key string, w *waiter) error {
 			state, r = program.Apply(state, algorithm.Op{Cost: cost}, now)
 			wait := time.Duration(now-start)*program.Tick() + r.RetryAfter
 			if tooLate(ctx, wait) || own && tooLate(ctx, wait+r.Delay) {
-				return late(key, wait+r.Delay)
+				return true, late(key, wait+r.Delay)
 			}
 			if r.Allowed {
 				break
@@ -122,7 +143,7 @@ func (l *Limiter) hopeless(ctx context.Context, key string, w *waiter) error {
 			now += int64(r.RetryAfter / program.Tick())
 		}
 	}
-	return nil
+	return sure, nil
 }
 
 // lumps puts costs together, up to the capacity, except the last one. To a linear limit that is the same.

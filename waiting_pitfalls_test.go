@@ -157,6 +157,10 @@ func TestPitfallW3RaisedWhileQueued(t *testing.T) {
 		{"1/1h", "fixed-window 3/1m", []int64{30, 30, 60, 60, 60}},
 		{"leaky-queue 1/1m queue=9", "leaky-queue 6/1m queue=9", []int64{35, 45, 55, 65, 75}},
 		{"leaky-queue 1/1m queue=2", "leaky-queue 6/1m queue=2", []int64{35, 45, 60, 70, 80}},
+		{"leaky-queue 1/1m queue=9", "6/1m", []int64{35, 45, 55, 65, 75}},
+		{"leaky-queue 1/1m queue=9", "fixed-window 6/1m", []int64{35, 45, 55, 65, 75}},
+		{"leaky-queue 1/1m queue=9", "leaky-bucket 1/1h", []int64{60, 120, 180, 240, 300}},
+		{"leaky-queue 1/1m queue=9", "concurrent 6 lease=1m", []int64{60, 120, 180, 240, 300}},
 	}
 	for _, c := range cases {
 		t.Run(c.from+" to "+c.to, func(t *testing.T) {
@@ -187,8 +191,8 @@ func takes(t *testing.T, l *weir.Limiter, cost int64) {
 
 // W3: who comes after the raise goes behind those that were queued before it, also where their turns were given by the slower limit.
 func TestPitfallW3WhoComesLaterGoesLater(t *testing.T) {
-	for _, c := range [][2]string{{"1/1m", "10/1m"}, {"leaky-queue 1/1m queue=20", "leaky-queue 60/1m queue=20"}, {"leaky-queue 1/1m queue=3", "leaky-queue 7/1m queue=30"}} {
-		t.Run(c[0], func(t *testing.T) {
+	for _, c := range [][2]string{{"1/1m", "10/1m"}, {"leaky-queue 1/1m queue=20", "leaky-queue 60/1m queue=20"}, {"leaky-queue 1/1m queue=3", "leaky-queue 7/1m queue=30"}, {"leaky-queue 1/1m queue=9", "100/1m"}, {"leaky-queue 1/1m queue=9", "sliding-log 100/1m"}} {
+		t.Run(c[0]+" to "+c[1], func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l, queued := limiter(t, c[0], weir.WithName("plan")), newCrowd(12)
 				for i := range 6 {
@@ -214,18 +218,13 @@ func TestPitfallW3LoweredWhileQueued(t *testing.T) {
 		l := limiter(t, "10/10s", weir.WithName("plan"))
 		takes(t, l, 10)
 		queued := newCrowd(7)
-		until := func(limit time.Duration) context.Context {
-			ctx, cancel := context.WithTimeout(t.Context(), limit)
-			t.Cleanup(cancel)
-			return ctx
-		}
 		queued.wait(t.Context(), l, 0, 8)
-		queued.wait(until(30*time.Second), l, 1, 2) // at 20 s under the next limit
+		queued.wait(until(t, 30*time.Second), l, 1, 2) // at 20 s under the next limit
 		queued.wait(t.Context(), l, 2, 5)
-		queued.wait(until(29*time.Second), l, 3, 1) // at 30 s
-		queued.wait(t.Context(), l, 4, 2)           // at 40 s, if 3 is not there
-		queued.wait(until(41*time.Second), l, 5, 1) // not before 50 s
-		queued.wait(until(75*time.Second), l, 6, 1) // at 50 s, if 5 is not there, and at 70 s at the latest: those who can't pass don't count
+		queued.wait(until(t, 29*time.Second), l, 3, 1) // at 30 s
+		queued.wait(t.Context(), l, 4, 2)              // at 40 s, if 3 is not there
+		queued.wait(until(t, 41*time.Second), l, 5, 1) // not before 50 s
+		queued.wait(until(t, 52*time.Second), l, 6, 1) // at 51 s, as 5 is not there
 		time.Sleep(time.Second)
 		setLimit(t, l, "2/20s")
 		queued.group.Wait()
