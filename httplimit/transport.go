@@ -105,6 +105,9 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	for p.attempt = 0; ; p.attempt++ {
 		if err := p.admit(); err != nil {
 			closeBody(p.r)
+			if p.denial != nil && p.r.Context().Err() == nil {
+				return p.denial, nil
+			}
 			return nil, err
 		}
 		answer, again, err := p.send()
@@ -123,6 +126,7 @@ type passage struct {
 	ticket        pacing.Ticket
 	attempt       int
 	pause         time.Duration // before it is sent again, of a server that does not say
+	denial        *http.Response
 }
 
 // admit waits until the request may be sent: by what the server said, and then at the limiter's pace. What the server says in the meantime stands too.
@@ -138,8 +142,7 @@ func (p *passage) admit() error {
 		if p.t.limiter == nil {
 			return nil
 		}
-		if err := p.t.limiter.Wait(ctx, p.payer, p.cost); err != nil {
-			p.t.servers.Leave(&p.ticket)
+		if err := p.pace(ctx); err != nil {
 			return err
 		}
 		if p.t.servers.Confirm(&p.ticket) {
@@ -151,15 +154,28 @@ func (p *passage) admit() error {
 	}
 }
 
-// send sends the request, and keeps what the answer says. It reports whether the request is to be sent again: then the answer is closed.
+// pace waits for the limiter. If it does not pass, not even by a panic, the ticket is given back.
+func (p *passage) pace(ctx context.Context) error {
+	passes := false
+	defer func() {
+		if !passes {
+			p.t.servers.Leave(&p.ticket)
+		}
+	}()
+	if limit := p.t.limiter.Limit(); limit.Algorithm == weir.Concurrent {
+		return fmt.Errorf("httplimit: the Transport's Limiter has become one of %s; accepted: a limit that is a rate", limit)
+	}
+	err := p.t.limiter.Wait(ctx, p.payer, p.cost)
+	passes = err == nil
+	return err
+}
+
+// send sends the request, and keeps what the answer says. It reports whether the request is to be sent again: then the answer is kept as the denial.
 func (p *passage) send() (answer *http.Response, again bool, err error) {
-	answer, err = p.t.base.RoundTrip(p.r)
+	answer, report, until, err := p.ask()
 	if err != nil {
-		p.t.servers.Answered(&p.ticket, pacing.Said{})
 		return answer, false, err
 	}
-	report := header.Read(answer.Header, time.Now())
-	until := p.t.servers.Answered(&p.ticket, pacing.Said{Outcome: outcomeOf(answer.StatusCode), Report: report})
 	if p.attempt >= p.t.retries || !mayRepeat(p.r, answer.StatusCode, report.Retry) {
 		return answer, false, nil
 	}
@@ -171,12 +187,22 @@ func (p *passage) send() (answer *http.Response, again bool, err error) {
 	}
 	if pacing.TooLong(p.r.Context(), wait, p.t.maxWait) == nil {
 		if next, err := repeat(p.r); err == nil {
-			drain(answer.Body)
-			p.r = next
+			p.r, p.denial = next, settle(answer)
 			return nil, true, nil
 		}
 	}
 	return answer, false, nil
+}
+
+// ask sends the request and keeps what the answer says. If there is none, not even because of a panic, the request is no longer under way either.
+func (p *passage) ask() (answer *http.Response, report header.Report, until time.Time, err error) {
+	var said pacing.Said
+	defer func() { until = p.t.servers.Answered(&p.ticket, said) }()
+	if answer, err = p.t.base.RoundTrip(p.r); err == nil {
+		report = header.Read(answer.Header, time.Now())
+		said = pacing.Said{Outcome: outcomeOf(answer.StatusCode), Report: report}
+	}
+	return answer, report, until, err
 }
 
 // A WaitError reports a request that was not sent, because the server had said that it should not be before a time that is too far ahead.

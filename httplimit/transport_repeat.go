@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"math/rand/v2"
@@ -44,11 +45,50 @@ func repeat(r *http.Request) (*http.Request, error) {
 	return next, nil
 }
 
-// drain reads what is left of a short body, so that its connection can be used again, and closes it.
-func drain(body io.ReadCloser) {
-	const most = 64 << 10
-	_, _ = io.CopyN(io.Discard, body, most)
-	_ = body.Close()
+// How much of the body of a denial is kept while its request waits to be sent again, and how long it may take to come.
+const (
+	mostOfDenial = 64 << 10
+	denialCame   = 250 * time.Millisecond
+)
+
+// settle ends the connection's part in an answer that is short and there, so that it can be used again: the answer is kept in memory. Of one that is longer, or not there
+// soon, the connection is closed, and who reads the body to its end finds that it is cut off.
+func settle(answer *http.Response) *http.Response {
+	read := make(chan kept, 1)
+	go func() {
+		text, err := io.ReadAll(io.LimitReader(answer.Body, mostOfDenial+1))
+		if len(text) > mostOfDenial {
+			text, err = text[:mostOfDenial], io.ErrUnexpectedEOF
+		}
+		read <- kept{text, err}
+	}()
+	timer := time.NewTimer(denialCame)
+	defer timer.Stop()
+	body := kept{nil, io.ErrUnexpectedEOF}
+	select {
+	case body = <-read:
+	case <-timer.C:
+	}
+	_ = answer.Body.Close() // which ends the reading
+	answer.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body.text), &ending{body.err}))
+	return answer
+}
+
+// kept is what was read of a body, and what ended that.
+type kept struct {
+	text []byte
+	err  error
+}
+
+// An ending is a Reader of nothing, and of an error if there is one.
+type ending struct{ err error }
+
+// Read implements io.Reader.
+func (e *ending) Read([]byte) (int, error) {
+	if e.err != nil {
+		return 0, e.err
+	}
+	return 0, io.EOF
 }
 
 // closeBody closes the body of a request that is not sent.

@@ -125,7 +125,7 @@ func within(t *testing.T, what string, got, first, last time.Duration) {
 // A server of any limit, which tells of it, denies nothing to clients that heed it, from the first answer on.
 func TestTransportIsNotDenied(t *testing.T) {
 	for _, text := range []string{
-		"10/1s", "3/2s burst=1", "100/1m", "fixed-window 5/10s", "quota-reset 7/3s", "sliding-log 4/5s", "sliding-window 6/10s", "sliding-buckets 6/10s cells=5",
+		"10/1s", "3/2s burst=1", "20/1s burst=1", "100/1m", "fixed-window 5/10s", "quota-reset 7/3s", "sliding-log 4/5s", "sliding-window 6/10s", "sliding-buckets 6/10s cells=5",
 		"min-interval 2/1s", "refill-bucket 5/4s burst=9", "hybrid 5/10s", "exponential 6/10s", "cooldown 4/8s", "calendar 4/day",
 	} {
 		for _, formats := range []header.Formats{header.Draft11, header.XRateLimit, header.XRateLimitUnix} {

@@ -19,14 +19,14 @@ func (s *Servers) at(name string) *server {
 	return v
 }
 
-// tidy forgets a server of which nothing is to be remembered.
+// tidy forgets a server of which nothing is to be remembered, not even that one request is to go before the others.
 func (s *Servers) tidy(t *Ticket) {
-	if s.all[t.name] == t.server && t.server.idle(time.Now()) {
+	if v := t.server; s.all[t.name] == v && v.idle(time.Now()) && v.width != 1 {
 		delete(s.all, t.name)
 	}
 }
 
-// makeRoom forgets, when there are too many, the servers of which nothing is to be remembered; if that is not enough, others to which nothing is under way.
+// makeRoom forgets, when there are too many, the servers that hold nobody back; if that is not enough, others to which nothing is under way.
 func (s *Servers) makeRoom() {
 	if len(s.all) < max(s.most, mostServers) {
 		return

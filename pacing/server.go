@@ -113,7 +113,7 @@ func (v *server) expire(now time.Time) {
 	})
 }
 
-// idle reports whether the server is as one that was never asked.
+// idle reports whether the server holds nobody back, and nothing is under way to it.
 func (v *server) idle(now time.Time) bool {
 	v.expire(now)
 	return len(v.flights) == 0 && len(v.waiters) == 0 && len(v.windows) == 0 && !v.notBefore.After(now)
