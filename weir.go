@@ -131,8 +131,13 @@ func New(limit Limit, opts ...Option) (*Limiter, error) {
 	return l, nil
 }
 
-// Limit returns the limit in force, in canonical form.
-func (l *Limiter) Limit() Limit { return l.bound.Load().limit }
+// Limit returns the limit in force, in canonical form. That of the zero Limiter, which has none, is the zero Limit.
+func (l *Limiter) Limit() Limit {
+	if b := l.bound.Load(); b != nil {
+		return b.limit
+	}
+	return Limit{}
+}
 
 // Take asks to pass at the cost, now. It takes the whole cost, or nothing.
 func (l *Limiter) Take(ctx context.Context, key string, cost int64) (d Decision, err error) {

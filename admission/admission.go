@@ -51,6 +51,7 @@ type Admission struct {
 
 	gate  *Gate
 	limit *weir.Limiter          // that decided, or would have if the store had
+	under *named                 // its limit then
 	each  []policy.LimitDecision // of policies
 	held  *held                  // nil: nothing
 }
@@ -70,7 +71,7 @@ func (a *Admission) Each() iter.Seq[Standing] {
 
 func (a *Admission) standings(yield func(Standing) bool) {
 	if a.limit != nil && a.tells() {
-		yield(Standing{a.gate.name(a.limit), a.limit.Limit(), a.Decision})
+		yield(Standing{a.name(), a.under.limit, a.decisionUnder()})
 		return
 	}
 	for i := range a.each {
@@ -84,6 +85,15 @@ func (a *Admission) standings(yield func(Standing) bool) {
 	}
 }
 
+// decisionUnder is the Decision as one of the limit that is told of. If that has changed more than once in the meantime no more remains than it has.
+func (a *Admission) decisionUnder() weir.Decision {
+	d := a.Decision
+	if d.Limit != a.under.capacity {
+		d.Limit, d.Remaining = a.under.capacity, min(d.Remaining, a.under.capacity)
+	}
+	return d
+}
+
 // tells reports whether the Decision is that of a limiter.
 func (a *Admission) tells() bool { return a.Outcome <= Excessive && a.Outcome != Skipped }
 
@@ -94,7 +104,7 @@ func (a *Admission) Violated() iter.Seq[string] {
 
 func (a *Admission) violated(yield func(string) bool) {
 	if a.limit != nil && a.tells() && !a.Decision.Allowed {
-		yield(a.gate.name(a.limit))
+		yield(a.name())
 		return
 	}
 	for i := range a.each {

@@ -9,7 +9,6 @@ import (
 
 // What is kept of limiters that a program makes without end does not grow without end.
 func TestWhatIsKeptIsBounded(t *testing.T) {
-	var n names
 	c := newLocal()
 	for i := range time.Duration(1000) {
 		l, err := weir.New(weir.Limit{Count: 1, Period: time.Second + i})
@@ -19,12 +18,29 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 		if _, err := c.of(l); err != nil {
 			t.Fatal(err)
 		}
-		n.of(l.Limit())
-	}
-	if kept := len(*n.texts.Load()); kept > mostNames {
-		t.Errorf("%d texts are kept, accepted: %d", kept, mostNames)
 	}
 	if kept := len(c.ready); kept > mostLocal {
 		t.Errorf("%d limiters are kept, accepted: %d", kept, mostLocal)
+	}
+}
+
+// Limits of many plans are told without writing their texts each time, and those of more than are kept by their own.
+func TestTextsOfManyLimits(t *testing.T) {
+	var n names
+	all := func(many int64) func() {
+		return func() {
+			for i := range many {
+				limit := weir.Limit{Algorithm: weir.TokenBucket, Count: i + 1, Period: time.Second}
+				if kept := n.of(limit); kept.limit != limit || kept.text != limit.String() || kept.capacity != i+1 {
+					t.Fatalf("%v is kept as %+v", limit, kept)
+				}
+			}
+		}
+	}
+	all(3 * mostNames)()
+	writing := testing.AllocsPerRun(1, func() { _ = weir.Limit{Algorithm: weir.TokenBucket, Count: 300, Period: time.Second}.String() })
+	const some = 300
+	if n := testing.AllocsPerRun(10, all(some)); n > (writing+1)*some { // of what stands in the test; one in ten of them may be made anew
+		t.Errorf("%v allocations for %d limits, want about %v", n, some, writing*some)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/weirlimit/weir"
@@ -214,6 +215,8 @@ func TestH8OptionsThatMakeNoSense(t *testing.T) {
 		field   string
 	}{
 		{nil, admission.Options{}, "limits"},
+		{new(weir.Limiter), admission.Options{}, "limits"},
+		{new(weir.Limiter), admission.Options{OnStoreError: admission.Local}, "limits"},
 		{plain, admission.Options{Attributes: map[string]identity.Source{"a": identity.Everyone()}}, "Attributes"},
 		{plain, admission.Options{Name: "caf\u00e9"}, "Name"},
 		{plain, admission.Options{Name: "a\nb"}, "Name"},
@@ -239,6 +242,7 @@ func TestH8OptionsThatMakeNoSense(t *testing.T) {
 		field string
 	}{
 		{nil, admission.Options{}, "limits"},
+		{new(policy.Set), admission.Options{}, "limits"},
 		{set, admission.Options{Name: "a"}, "Name"},
 		{set, admission.Options{Key: identity.Key{identity.Everyone()}}, "Key"},
 		{set, admission.Options{Override: func(*http.Request) *weir.Limiter { return nil }}, "Override"},
@@ -249,6 +253,22 @@ func TestH8OptionsThatMakeNoSense(t *testing.T) {
 	} {
 		g, err := admission.New(c.set, c.o)
 		wantOptionError(t, g, err, c.field)
+	}
+}
+
+// Pitfall H8: an Override that returns what weir.New did not make refuses its requests, and says so in the log.
+func TestH8OverrideWithoutALimit(t *testing.T) {
+	for _, on := range []admission.OnStoreError{admission.Deny, admission.Allow, admission.Local} {
+		var log logged
+		g := gate(t, limiter(t, "1/1s"), admission.Options{
+			Override: func(*http.Request) *weir.Limiter { return &weir.Limiter{} }, OnStoreError: on, Log: logTo(&log),
+		})
+		a := g.Admit(request("/"))
+		wantOutcome(t, a, admission.Undecided)
+		wantEach(t, a)
+		if !strings.Contains(log.String(), "Override") {
+			t.Errorf("%v: logged %q", on, log.String())
+		}
 	}
 }
 

@@ -11,6 +11,9 @@ import (
 // retryAfterFailure is when to come back if the store could not decide, and nobody knows.
 const retryAfterFailure = time.Second
 
+// errNoLimit is of a limiter that an Override returned, and that is the zero Limiter.
+var errNoLimit = errors.New("admission: Override returned a *weir.Limiter without a limit; accepted: nil, or what weir.New returned")
+
 // take has the limiter decide.
 func (g *Gate) take(r *http.Request, a *Admission) {
 	l := g.limiter
@@ -33,9 +36,21 @@ func (g *Gate) take(r *http.Request, a *Admission) {
 	}
 }
 
-// takeOf asks one limiter, in the way that what is taken can be settled, if it is to be.
-func (g *Gate) takeOf(l *weir.Limiter, r *http.Request, a *Admission, key string, cost int64) (err error) {
-	switch algorithm := l.Limit().Algorithm; {
+// takeOf asks one limiter, and notes the limit that it decided by.
+func (g *Gate) takeOf(l *weir.Limiter, r *http.Request, a *Admission, key string, cost int64) error {
+	a.under = g.limitOf(l)
+	err := g.ask(l, r, a, key, cost)
+	if err == nil && a.Decision.Limit != a.under.capacity { // it has changed since
+		a.under = g.limitOf(l)
+	}
+	return err
+}
+
+// ask asks one limiter, in the way that what is taken can be settled, if it is to be.
+func (g *Gate) ask(l *weir.Limiter, r *http.Request, a *Admission, key string, cost int64) (err error) {
+	switch algorithm := a.under.limit.Algorithm; {
+	case algorithm == "":
+		return errNoLimit
 	case algorithm == weir.Concurrent || algorithm == weir.LeakyQueue && g.opts.Charge == nil:
 		return g.reserve(l, r, a, key, cost)
 	case g.opts.Charge != nil:
@@ -88,7 +103,7 @@ func (g *Gate) failed(r *http.Request, a *Admission, key string, cost int64) {
 	}
 	g.warn(undecided, "no decision could be made", a.Err)
 	switch onError := g.opts.OnStoreError; {
-	case errors.Is(a.Err, weir.ErrUnnamed): // it is not the store: an Override returned it
+	case errors.Is(a.Err, weir.ErrUnnamed), errors.Is(a.Err, errNoLimit): // it is not the store: an Override returned it
 	case onError == Allow:
 		a.limit, a.Decision = nil, weir.Decision{Allowed: true}
 		return

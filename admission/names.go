@@ -1,57 +1,67 @@
 package admission
 
 import (
-	"maps"
+	"hash/maphash"
 	"sync/atomic"
 
 	"github.com/weirlimit/weir"
 )
 
 // mostNames is how many limits' texts are kept.
-const mostNames = 256
+const mostNames = 1024
+
+// named is a limit, and what of it is the same for each request.
+type named struct {
+	limit    weir.Limit
+	capacity int64
+	text     string
+}
 
 // names keeps the texts of limits, so that they are not written for each request.
 type names struct {
-	last  atomic.Pointer[named]
-	texts atomic.Pointer[map[weir.Limit]string]
+	last  atomic.Pointer[named] // of the Gate's own limiter
+	texts [mostNames]atomic.Pointer[named]
 }
 
-// named is a limit and its text.
-type named struct {
-	limit weir.Limit
-	text  string
-}
-
-// name is what clients are told that a limiter is called.
-func (g *Gate) name(l *weir.Limiter) string {
-	if g.opts.Name != "" && l == g.limiter {
-		return g.opts.Name
+// name is what clients are told that the limiter is called.
+func (a *Admission) name() string {
+	if a.gate.opts.Name != "" && a.limit == a.gate.limiter {
+		return a.gate.opts.Name
 	}
-	return g.names.of(l.Limit())
+	return a.under.text
 }
 
-// of returns the limit's text. It is nearly always that of last time.
-func (n *names) of(limit weir.Limit) string {
-	last := n.last.Load()
+// limitOf returns the limit that is in force of a limiter.
+func (g *Gate) limitOf(l *weir.Limiter) *named {
+	limit := l.Limit()
+	last := g.names.last.Load()
 	if last != nil && last.limit == limit {
-		return last.text
+		return last
 	}
-	texts := n.texts.Load()
-	if texts != nil {
-		if text, ok := (*texts)[limit]; ok {
-			return text
-		}
+	found := g.names.of(limit)
+	if l == g.limiter {
+		g.names.last.Store(found)
 	}
-	text := limit.String()
-	if last == nil {
-		n.last.Store(&named{limit, text})
-		return text
+	return found
+}
+
+var seed = maphash.MakeSeed()
+
+// of returns what is kept of the limit, which is in one of two places.
+func (n *names) of(limit weir.Limit) *named {
+	hash := maphash.Comparable(seed, limit)
+	first, second := &n.texts[hash%mostNames], &n.texts[hash>>32%mostNames]
+	one, other := first.Load(), second.Load()
+	switch {
+	case one != nil && one.limit == limit:
+		return one
+	case other != nil && other.limit == limit:
+		return other
 	}
-	more := map[weir.Limit]string{}
-	if texts != nil && len(*texts) < mostNames {
-		more = maps.Clone(*texts)
+	made := &named{limit, limit.Capacity(), limit.String()}
+	if one != nil && other == nil {
+		first = second
 	}
-	more[limit] = text
-	n.texts.Store(&more) // who comes between keeps his text for the next time
-	return text
+	first.Store(made)
+	return made
 }

@@ -14,7 +14,7 @@ const retryPlace = time.Second
 // askSoon says of limits of concurrency that denied to come back soon, and of all limits together what is then the longest.
 func (a *Admission) askSoon() {
 	if a.limit != nil {
-		if a.limit.Limit().Algorithm == weir.Concurrent {
+		if a.under.limit.Algorithm == weir.Concurrent {
 			a.Decision.RetryAfter = min(a.Decision.RetryAfter, retryPlace)
 		}
 		return

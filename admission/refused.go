@@ -49,6 +49,9 @@ func (o Options) checkFor(l *weir.Limiter) error {
 		return &OptionError{"limits", "a nil *weir.Limiter", "what weir.New returned"}
 	}
 	limit := l.Limit()
+	if limit == (weir.Limit{}) {
+		return &OptionError{"limits", "the zero weir.Limiter", "what weir.New returned"}
+	}
 	err := firstUnmet(
 		demand{len(o.Attributes) == 0, "Attributes", counted(len(o.Attributes)), "none with a limiter: they are for policies. Who is counted is Key"},
 		demand{o.Name == "" || isName(o.Name), "Name", fmt.Sprintf("%.200q", o.Name), fmt.Sprintf("up to %d of the characters from space to ~", maxName)},
@@ -68,6 +71,9 @@ func (o Options) checkFor(l *weir.Limiter) error {
 func (o Options) checkForSet(s *policy.Set) error {
 	if s == nil {
 		return &OptionError{"limits", "a nil *policy.Set", "what policy.New returned"}
+	}
+	if s.Config() == nil {
+		return &OptionError{"limits", "the zero policy.Set", "what policy.New returned"}
 	}
 	err := firstUnmet(
 		demand{o.Name == "", "Name", fmt.Sprintf("%.200q", o.Name), "none with policies, which have names"},
