@@ -45,7 +45,8 @@ type Options struct {
 	// limit, it holds until the handler asks for the next. The first message that is refused ends the stream. There is no Charge for messages.
 	PerMessage bool
 	// MaxWait is how long, at most, a message waits that would be refused: it is not received before there is room for it, and the client is slowed down by
-	// gRPC's flow control. 0: it does not wait. It is for PerMessage.
+	// gRPC's flow control. Of several streams' messages that wait none goes first by right: each asks again when there may be room, and at least once a second. 0: it does not wait.
+	// It is for PerMessage.
 	MaxWait time.Duration
 	// Headers are the header metadata that tell clients of the limits, on every answer, as the header fields of HTTP do. 0, and header.None: none.
 	// The retries that are built into gRPC only retry answers without header metadata; for clients that rely on them, leave it at 0.
@@ -85,8 +86,9 @@ func (o *Options) check() error {
 		return &admission.OptionError{Field: "MaxWait", Value: o.MaxWait.String(), Accept: "nothing but 0 without PerMessage: calls do not wait"}
 	case o.PerMessage && o.Charge != nil:
 		return &admission.OptionError{Field: "Charge", Value: "set", Accept: "nil with PerMessage: a message has no answer"}
-	case o.Headers&header.None != 0 && o.Headers != header.None:
-		return &admission.OptionError{Field: "Headers", Value: fmt.Sprintf("%#x", uint8(o.Headers)), Accept: "header.None alone, or without it any of the others"}
+	}
+	if err := o.Headers.Err(); err != nil {
+		return fmt.Errorf("grpclimit: Headers: %w", err)
 	}
 	return nil
 }

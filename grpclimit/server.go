@@ -3,7 +3,6 @@ package grpclimit
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -102,7 +101,7 @@ func (s *Server) admit(c *call) (*admission.Admission, error) {
 }
 
 func finish(a *admission.Admission, c *call) {
-	a.Finish(admission.Response{Status: httpStatus(c.answer.Code)})
+	a.Finish(admission.Response{}) // Charge has c.answer
 }
 
 // codeOf is the code that gRPC sends for an error of a handler.
@@ -111,21 +110,4 @@ func codeOf(err error) codes.Code {
 		return s.Code()
 	}
 	return status.FromContextError(err).Code()
-}
-
-// httpStatus is what a code is in HTTP.
-func httpStatus(code codes.Code) int {
-	if int(code) < len(httpStatuses) {
-		return httpStatuses[code]
-	}
-	return http.StatusInternalServerError
-}
-
-var httpStatuses = [...]int{
-	codes.OK: http.StatusOK, codes.Canceled: 499, codes.Unknown: http.StatusInternalServerError, codes.InvalidArgument: http.StatusBadRequest,
-	codes.DeadlineExceeded: http.StatusGatewayTimeout, codes.NotFound: http.StatusNotFound, codes.AlreadyExists: http.StatusConflict,
-	codes.PermissionDenied: http.StatusForbidden, codes.ResourceExhausted: http.StatusTooManyRequests, codes.FailedPrecondition: http.StatusBadRequest,
-	codes.Aborted: http.StatusConflict, codes.OutOfRange: http.StatusBadRequest, codes.Unimplemented: http.StatusNotImplemented,
-	codes.Internal: http.StatusInternalServerError, codes.Unavailable: http.StatusServiceUnavailable, codes.DataLoss: http.StatusInternalServerError,
-	codes.Unauthenticated: http.StatusUnauthorized,
 }

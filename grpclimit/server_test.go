@@ -346,6 +346,8 @@ func TestH8OptionsThatMakeNoSense(t *testing.T) {
 		"MaxWait below 0":            {MaxWait: -1, PerMessage: true},
 		"Charge of messages":         {PerMessage: true, Charge: grpclimit.Failures},
 		"no headers and some":        {Headers: header.None | header.Draft11},
+		"one field of two meanings":  {Headers: header.XRateLimit | header.XRateLimitUnix},
+		"headers that there are not": {Headers: 0x40},
 		"Charge without a name":      {Charge: grpclimit.Failures},
 		"a key of nothing":           {Key: identity.Key{identity.Func("", nil)}},
 	} {

@@ -122,6 +122,22 @@ func TestH5StackedWithAnotherBetween(t *testing.T) {
 	}
 }
 
+// What is added to a header that is set already is of the formats of who adds it.
+func TestH5StackedWithAnotherBetweenAndOtherFormats(t *testing.T) {
+	between := func(ctx context.Context, r any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		_ = grpc.SetHeader(ctx, metadata.Pairs("mine", "1"))
+		return next(ctx, r)
+	}
+	outer := server(t, limiter(t, "9/1h"), grpclimit.Options{Name: "outer", Headers: header.XRateLimit})
+	inner := server(t, limiter(t, "5/1h"), grpclimit.Options{Name: "inner", Headers: header.XRateLimit})
+	client := pb.NewTestServiceClient(dial(t, listen(t, &service{}, grpc.ChainUnaryInterceptor(outer.Unary, between, inner.Unary))))
+	var md metadata.MD
+	wantCode(t, empty(t.Context(), client, grpc.Header(&md)), codes.OK)
+	if len(md.Get("ratelimit")) != 0 || len(md.Get("ratelimit-policy")) != 0 || len(md.Get("x-ratelimit-limit")) != 1 {
+		t.Errorf("the header is %v, want one set of X-RateLimit-* and no other fields", md)
+	}
+}
+
 // A handler's context has gRPC's stream as it is, which SetSendCompressor needs.
 func TestHandlersCanChooseACompressor(t *testing.T) {
 	compress := func(ctx context.Context) error { return grpc.SetSendCompressor(ctx, gzip.Name) }

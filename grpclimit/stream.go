@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -117,56 +116,4 @@ func (st *stream) RecvMsg(m any) error {
 		return nil
 	}
 	return st.admit(&call{Context: st.ctx, method: st.method, message: m})
-}
-
-// admit lets a message pass, waits until it may, or refuses it and so the rest of the stream.
-func (st *stream) admit(c *call) error {
-	until := time.Now().Add(st.server.opts.MaxWait)
-	for {
-		a, refused := st.server.admit(c)
-		switch {
-		case refused == nil:
-			st.hold(a, c)
-			if a.Await(st.ctx) != nil {
-				return st.refuse(gone(st.ctx))
-			}
-			return nil
-		case a.Outcome == admission.Denied && a.Decision.RetryAfter <= time.Until(until) && pause(st.ctx, a.Decision.RetryAfter):
-		case st.ctx.Err() != nil:
-			return st.refuse(gone(st.ctx))
-		default:
-			st.SetTrailer(pushback(a))
-			return st.refuse(refused)
-		}
-	}
-}
-
-func (st *stream) refuse(err error) error {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.refused = err
-	return err
-}
-
-func (st *stream) refusal() error {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return st.refused
-}
-
-func (st *stream) hold(a *admission.Admission, c *call) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.held, st.heldBy = a, c
-}
-
-// release gives back what a message holds that has been worked on.
-func (st *stream) release() {
-	st.mu.Lock()
-	a, c := st.held, st.heldBy
-	st.held, st.heldBy = nil, nil
-	st.mu.Unlock()
-	if a != nil {
-		finish(a, c)
-	}
 }

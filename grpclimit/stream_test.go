@@ -59,6 +59,16 @@ func TestAStreamIsChargedWhenItBegins(t *testing.T) {
 	}
 }
 
+// recoverStream answers a stream whose handler panics.
+func recoverStream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = status.Error(codes.Internal, "recovered")
+		}
+	}()
+	return next(srv, ss)
+}
+
 // A place of a concurrent limit is taken for as long as the stream lasts, however it ends.
 func TestAStreamHoldsItsPlace(t *testing.T) {
 	started := make(chan struct{}, 1)
@@ -72,17 +82,9 @@ func TestAStreamHoldsItsPlace(t *testing.T) {
 		}
 		return status.Error(codes.Aborted, "as it was asked to")
 	}
-	recovers := func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
-		defer func() {
-			if r := recover(); r != nil {
-				err = status.Error(codes.Internal, "recovered")
-			}
-		}()
-		return next(srv, ss)
-	}
 	places := limiter(t, "concurrent 1 lease=1h")
 	s := server(t, places, grpclimit.Options{})
-	client := pb.NewTestServiceClient(dial(t, listen(t, &service{duplex: handle}, grpc.ChainStreamInterceptor(recovers, s.Stream))))
+	client := pb.NewTestServiceClient(dial(t, listen(t, &service{duplex: handle}, grpc.ChainStreamInterceptor(recoverStream, s.Stream))))
 
 	for name, end := range map[string]func(s pb.TestService_FullDuplexCallClient, cancel func()){
 		"an error": func(s pb.TestService_FullDuplexCallClient, _ func()) { _ = s.Send(&pb.StreamingOutputCallRequest{}) },
