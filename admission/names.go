@@ -2,6 +2,7 @@ package admission
 
 import (
 	"hash/maphash"
+	"math/rand/v2"
 	"sync/atomic"
 
 	"github.com/weirlimit/weir"
@@ -59,7 +60,7 @@ func (n *names) of(limit weir.Limit) *named {
 		return other
 	}
 	made := &named{limit, limit.Capacity(), limit.String()}
-	if one != nil && other == nil {
+	if one != nil && (other == nil || rand.Uint32()%2 == 0) { //nolint:gosec // no secret: by chance, so that those that come again find a place each
 		first = second
 	}
 	first.Store(made)

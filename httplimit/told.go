@@ -2,6 +2,8 @@ package httplimit
 
 import (
 	"hash/maphash"
+	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -19,17 +21,12 @@ type told struct {
 	recent []atomic.Pointer[value] // by what remains
 }
 
-// mostRecent is the capacity of the largest limits of which values are kept: with more, what remains is hardly ever what it was.
-const mostRecent = 1024
-
-func tellingOf(name string, limit weir.Limit) *told {
-	line := header.Of(name, limit)
-	t := &told{name: name, limit: limit, line: line, policy: []string{line.Policy()}[:1:1]}
-	if capacity := limit.Capacity(); capacity <= mostRecent && line.Size() <= len(value{}.text) {
-		t.recent = make([]atomic.Pointer[value], capacity+1)
-	}
-	return t
-}
+// Bounds on what is kept.
+const (
+	mostTold   = 1024 // limits
+	mostTables = 32   // of them with values
+	mostRecent = 1024 // the capacity of the largest of those: with more, what remains is hardly ever what it was
+)
 
 // A value is one of RateLimit, and the slice that a header has it in, in one piece.
 type value struct {
@@ -67,24 +64,54 @@ func valueOf(text []byte) *value {
 // tellings are what was told of the last limits, by their names. Of a limiter there is one until its limit changes; policies have as many as they have limits and plans.
 type tellings struct {
 	last   atomic.Pointer[told]
-	others [32]atomic.Pointer[told]
+	others [mostTold]atomic.Pointer[told]
+
+	mu     sync.Mutex // of who puts something in place of another
+	tables int
 }
 
 var seed = maphash.MakeSeed()
 
+// of returns what is kept of the limit, which is in one of two places.
 func (c *tellings) of(name string, limit weir.Limit) *told {
-	last := c.last.Load()
-	if last.is(name, limit) {
+	if last := c.last.Load(); last.is(name, limit) {
 		return last
 	}
-	kept := &c.others[maphash.String(seed, name)%uint64(len(c.others))]
-	t := kept.Load()
-	if !t.is(name, limit) {
-		t = tellingOf(name, limit)
-		kept.Store(t)
-		c.last.CompareAndSwap(nil, t)
+	hash := maphash.String(seed, name)
+	first, second := &c.others[hash%mostTold], &c.others[hash>>32%mostTold]
+	if t := first.Load(); t.is(name, limit) {
+		return t
 	}
+	if t := second.Load(); t.is(name, limit) {
+		return t
+	}
+	line := header.Of(name, limit)
+	t := &told{name: name, limit: limit, line: line, policy: []string{line.Policy()}[:1:1]}
+	c.keep(t, first, second)
 	return t
+}
+
+// keep puts what is told of a limit where the same name's was, or where nothing was, or in place of one of the two others: which is left to chance, so that those that are told of again find a place each.
+func (c *tellings) keep(t *told, first, second *atomic.Pointer[told]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	place, one, other := first, first.Load(), second.Load()
+	switch {
+	case one == nil || one.name == t.name:
+	case other == nil || other.name == t.name || rand.Uint32()%2 == 0: //nolint:gosec // no secret
+		place, one = second, other
+	}
+	if one != nil && one.recent != nil {
+		c.tables--
+	}
+	if capacity := t.limit.Capacity(); c.tables < mostTables && capacity <= mostRecent && t.line.Size() <= len(value{}.text) {
+		c.tables++
+		t.recent = make([]atomic.Pointer[value], capacity+1)
+	}
+	place.Store(t)
+	if last := c.last.Load(); last == nil || last.name == t.name {
+		c.last.Store(t)
+	}
 }
 
 func (t *told) is(name string, limit weir.Limit) bool {
