@@ -34,6 +34,10 @@ func TestTransportDenialWithoutABody(t *testing.T) {
 	})
 }
 
+type counted struct{ *strings.Reader }
+
+func (counted) Close() error { return nil }
+
 // What can't wait for the limiter gets the denial as its answer, with its body, of which a bounded part is kept.
 func TestTransportDenialWhenThePaceIsTooSlow(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -44,6 +48,7 @@ func TestTransportDenialWhenThePaceIsTooSlow(t *testing.T) {
 		"short":         {io.NopCloser(strings.NewReader("denied")), "denied", nil},
 		"as long as is": {io.NopCloser(strings.NewReader(strings.Repeat("x", 64<<10))), strings.Repeat("x", 64<<10), nil},
 		"long":          {io.NopCloser(strings.NewReader(strings.Repeat("x", 65<<10))), strings.Repeat("x", 64<<10), io.ErrUnexpectedEOF},
+		"very long":     {&counted{strings.NewReader(strings.Repeat("x", 1<<20))}, strings.Repeat("x", 64<<10), io.ErrUnexpectedEOF},
 		"none":          {slowBody{nil}, "", io.ErrUnexpectedEOF},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,6 +66,9 @@ func TestTransportDenialWhenThePaceIsTooSlow(t *testing.T) {
 				answer, err := c.Do(r)
 				if err != nil || answer.StatusCode != http.StatusTooManyRequests || len(s.came) != 1 {
 					t.Fatalf("%v, %v; %d were sent", answer, err, len(s.came))
+				}
+				if rest, ok := test.body.(*counted); ok && rest.Len() == 0 {
+					t.Error("all of it was read")
 				}
 				if text, err := io.ReadAll(answer.Body); string(text) != test.want || !errors.Is(err, test.err) {
 					t.Errorf("%d bytes, %v; want %d, %v", len(text), err, len(test.want), test.err)

@@ -73,8 +73,8 @@ func TestTransportWindowEndsWithoutAnAnswer(t *testing.T) {
 
 // However long a server wants to be left alone, after an hour one request asks again, and the others don't.
 func TestTransportAsksAgainAfterAnHour(t *testing.T) {
-	for _, fields := range [][]string{{"Retry-After", "99999999999"}, {"RateLimit", `"a";r=0;t=99999999999`}} {
-		answer := func(*http.Request) *http.Response { time.Sleep(time.Second); return told(429, fields...) }
+	for status, fields := range map[int][]string{429: {"Retry-After", "99999999999"}, 503: {"Retry-After", "99999999999"}, 200: {"RateLimit", `"a";r=0;t=99999999999`}} {
+		answer := func(*http.Request) *http.Response { time.Sleep(time.Second); return told(status, fields...) }
 		bubble(t, httplimit.TransportOptions{}, answer, func(t *testing.T, s *fakeServer, c *http.Client) {
 			send(t, c, endpoint)
 			if _, err := post(c, 0); err == nil {

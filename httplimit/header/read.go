@@ -65,10 +65,8 @@ func readRetryAfter(h http.Header, now time.Time) (longest time.Duration, ok boo
 			value, rest, _ := strings.Cut(line, ",")
 			wait, fine := readWait(value, now)
 			if !fine { // a date may have a comma of its own
-				second, after, _ := strings.Cut(rest, ",")
-				if wait, fine = readWait(value+","+second, now); fine {
-					rest = after
-				}
+				second, _, _ := strings.Cut(rest, ",")
+				wait, fine = readWait(value+","+second, now)
 			}
 			if line = rest; fine {
 				longest, ok = max(longest, min(wait, Longest)), true
