@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/metadata"
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/admission"
+	"github.com/weirlimit/weir/pacing"
 )
 
 // DefaultMaxWait is how long a call waits, at most, because its server has said so, unless ClientOptions say otherwise.
@@ -34,15 +34,16 @@ type ClientOptions struct {
 }
 
 // A Client keeps to a pace, and to what servers say: to the RetryInfo of calls that were refused with RESOURCE_EXHAUSTED or UNAVAILABLE, and to the metadata of answers that say, as
-// RateLimit of HTTP does, that nothing is left for now. Calls wait for it, or fail at once if they can't; their error is a status of RESOURCE_EXHAUSTED, with a RetryInfo, or of DEADLINE_EXCEEDED. What
-// the server is not asked then it need not refuse. Waits end a little later than they must, each by another time, so that who waits does not come back all at once.
+// RateLimit of HTTP does, how much is left for how long. Calls wait for it, first in, first out, or fail at once if they can't; their error is a status of RESOURCE_EXHAUSTED, with a RetryInfo,
+// or of DEADLINE_EXCEEDED. What the server is not asked then it need not refuse. After such a wait one call goes first, and the others follow as it is answered. Waits end a little later than
+// they must, each by another time, so that the clients of a server do not come back all at once.
 //
 // Its methods are interceptors, for any number of connections at once:
 //
 //	grpc.NewClient(target, grpc.WithUnaryInterceptor(c.Unary), grpc.WithStreamInterceptor(c.Stream))
 type Client struct {
-	opts  ClientOptions
-	words words
+	opts    ClientOptions
+	servers pacing.Servers
 }
 
 // NewClient returns a Client. It returns an error, an *admission.OptionError, for options that make no sense.
@@ -70,17 +71,22 @@ const noPace = "a limit of a rate: nothing gives back what a call takes"
 
 // Unary is a grpc.UnaryClientInterceptor.
 func (c *Client) Unary(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	key := c.opts.Key(ctx, cc.Target(), method)
+	p := c.passage(ctx, cc.Target(), method)
+	var refused error
 	for sent := 0; ; sent++ {
-		if err := c.begin(ctx, key, method, request, c.opts.Limiter != nil); err != nil {
+		if err := p.begin(ctx, request, c.opts.Limiter != nil); err != nil {
+			if refused != nil && ctx.Err() == nil {
+				return refused // it can't wait for another try
+			}
 			return err
 		}
-		var head, trailer metadata.MD
-		err := invoker(ctx, method, request, reply, cc, slices.Concat(opts, []grpc.CallOption{grpc.Header(&head), grpc.Trailer(&trailer)})...)
-		wait, told := c.learn(key, method, err, head, trailer)
-		if err == nil || !told || sent >= c.opts.Retries || wait > c.opts.MaxWait || tooLate(ctx, wait) {
+		again, err := p.send(ctx, func(more ...grpc.CallOption) error {
+			return invoker(ctx, method, request, reply, cc, slices.Concat(opts, more)...)
+		})
+		if !again || sent >= c.opts.Retries {
 			return err
 		}
+		refused = err
 	}
 }
 
@@ -88,62 +94,26 @@ func (c *Client) Unary(ctx context.Context, method string, request, reply any, c
 func (c *Client) Stream(
 	ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
-	key := c.opts.Key(ctx, cc.Target(), method)
-	if err := c.begin(ctx, key, method, nil, c.opts.Limiter != nil && !c.opts.PerMessage); err != nil {
+	p := c.passage(ctx, cc.Target(), method)
+	if err := p.begin(ctx, nil, c.opts.Limiter != nil && !c.opts.PerMessage); err != nil {
 		return nil, err
 	}
+	s := &clientStream{passage: p, ctx: ctx, single: !desc.ServerStreams}
 	own, abort := context.WithCancel(ctx)
-	s, err := streamer(own, desc, cc, method, opts...)
-	if err != nil {
-		abort()
-		c.learn(key, method, err, nil, nil)
+	s.abort = abort
+	begun := false
+	defer func() {
+		if !begun { // it panics, or has an error
+			abort()
+			c.servers.Leave(&p.ticket)
+		}
+	}()
+	var err error
+	if s.ClientStream, err = streamer(own, desc, cc, method, opts...); err != nil {
+		p.answered(err, nil, nil)
 		return nil, err
 	}
-	return &clientStream{ClientStream: s, client: c, ctx: ctx, abort: abort, single: !desc.ServerStreams, key: key, method: method}, nil
-}
-
-// begin waits until a call may be sent: by what the server has said, and if it is paced, by the limiter.
-func (c *Client) begin(ctx context.Context, key, method string, message any, paced bool) error {
-	if err := c.heed(ctx, key, method); err != nil || !paced {
-		return err
-	}
-	cost, err := c.pace(ctx, key, method, message)
-	if err != nil {
-		return err
-	}
-	if err := c.heed(ctx, key, method); err != nil { // the server has said more in the meantime
-		_, _ = c.opts.Limiter.Refund(context.WithoutCancel(ctx), key, cost) // what was taken for nothing comes back by itself
-		return err
-	}
-	return nil
-}
-
-// pace waits for the limiter. If that has been set to a concurrent limit since, nothing is sent: what was taken of it would be taken for as long as a lease.
-func (c *Client) pace(ctx context.Context, key, method string, message any) (cost int64, err error) {
-	cost = 1
-	if c.opts.Cost != nil {
-		cost = c.opts.Cost(ctx, method, message)
-	}
-	if limit := c.opts.Limiter.Limit(); limit.Algorithm == weir.Concurrent {
-		return 0, unpaced(&admission.OptionError{Field: "Limiter", Value: limit.String(), Accept: noPace})
-	}
-	if err := c.opts.Limiter.Wait(ctx, key, cost); err != nil {
-		return 0, unpaced(err)
-	}
-	return cost, nil
-}
-
-// heed waits for as long as the server has asked for.
-func (c *Client) heed(ctx context.Context, key, method string) error {
-	for {
-		wait := c.words.wait(scope{key, method})
-		switch {
-		case wait <= 0:
-			return nil
-		case wait > c.opts.MaxWait:
-			return askedToWait(wait)
-		case !pause(ctx, jittered(ctx, wait)):
-			return unpaced(endOf(ctx))
-		}
-	}
+	begun = true
+	s.awaited = time.AfterFunc(longestAwaited, func() { c.servers.Leave(&p.ticket) })
+	return s, nil
 }

@@ -3,13 +3,13 @@ package grpclimit
 import (
 	"context"
 	"errors"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/admission"
+	"github.com/weirlimit/weir/pacing"
 )
 
 // unsent is the error of a call that a Client has not sent. It is a status, and also what it wraps.
@@ -46,15 +46,17 @@ func unpaced(err error) error {
 	return &unsent{status.New(code, "grpclimit: the call was not sent: "+err.Error()), err}
 }
 
-// askedToWait is for a call whose server has asked for a longer wait than it may have.
-func askedToWait(wait time.Duration) error {
-	return detailed(codes.ResourceExhausted, "grpclimit: the call was not sent: its server takes no such call for "+wait.Round(time.Millisecond).String(), retryInfo(wait))
-}
-
-// endOf is why a wait under ctx was not to its end: ctx has ended, or will have before it.
-func endOf(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// unheeded is for a call that could not wait for as long as its server has asked for, or for those before it.
+func unheeded(err error) error {
+	var long *pacing.WaitError
+	if !errors.As(err, &long) || long.Deadline {
+		return unpaced(err)
 	}
-	return context.DeadlineExceeded
+	s := status.New(codes.ResourceExhausted, "grpclimit: the call was not sent: "+err.Error())
+	if long.Wait > 0 {
+		if with, failed := s.WithDetails(retryInfo(long.Wait)); failed == nil {
+			s = with
+		}
+	}
+	return &unsent{s, err}
 }

@@ -4,27 +4,31 @@ import (
 	"context"
 	"errors"
 	"io"
-	"sync"
+	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 )
 
+// longestAwaited is how long a stream that begins holds back those that come after a pause, if nothing is received of it. It may be one that only sends.
+const longestAwaited = 2 * time.Second
+
 // A clientStream paces what is sent, and learns from what is received.
 type clientStream struct {
 	grpc.ClientStream
-	client      *Client
-	ctx         context.Context //nolint:containedctx // of the call; the stream's own ends with the stream
-	abort       func()          // ends the stream, and frees what it has
-	single      bool            // there is one message to receive
-	key, method string
-	first       sync.Once
+	passage *passage
+	ctx     context.Context //nolint:containedctx // of the call; the stream's own ends with the stream
+	abort   func()          // ends the stream, and frees what it has
+	single  bool            // there is one message to receive
+	awaited *time.Timer     // gives its ticket back, if nothing is received
+	heard   atomic.Bool     // something was received
 }
 
 // SendMsg implements grpc.ClientStream. As gRPC has it, a stream of which a message could not be sent has ended: who called need do no more.
 func (s *clientStream) SendMsg(m any) error {
-	if s.client.opts.PerMessage {
-		if _, err := s.client.pace(s.Context(), s.key, s.method, m); err != nil {
+	if s.passage.client.opts.PerMessage {
+		if _, err := s.passage.pace(s.Context(), m); err != nil {
 			if s.Context().Err() != nil && s.ctx.Err() == nil {
 				return io.EOF // as of a stream that has ended: RecvMsg says how
 			}
@@ -38,18 +42,30 @@ func (s *clientStream) SendMsg(m any) error {
 // RecvMsg implements grpc.ClientStream.
 func (s *clientStream) RecvMsg(m any) error {
 	err := s.ClientStream.RecvMsg(m)
-	var head, trailer metadata.MD
-	s.first.Do(func() { head, _ = s.Header() })
-	failure := err
-	if err != nil {
-		trailer = s.Trailer()
+	first := !s.heard.Swap(true)
+	if first || err != nil {
+		s.learn(err, first)
 	}
-	if errors.Is(err, io.EOF) { // the end of a stream that succeeds
-		failure = nil
-	}
-	s.client.learn(s.key, s.method, failure, head, trailer)
 	if err != nil || s.single {
 		s.abort() // it has ended; this lets go of the context
 	}
 	return err
+}
+
+// learn keeps what the stream's header says, and at its end what that says.
+func (s *clientStream) learn(err error, first bool) {
+	var head, trailer metadata.MD
+	if first {
+		s.awaited.Stop()
+		head, _ = s.Header()
+	}
+	if err != nil {
+		trailer = s.Trailer()
+	}
+	if errors.Is(err, io.EOF) { // the end of a stream that succeeds
+		if err = nil; !first && len(read(trailer).Limits) == 0 {
+			return
+		}
+	}
+	s.passage.answered(err, head, trailer)
 }
