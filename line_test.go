@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir"
-	"github.com/weirlimit/weir/store/memory"
 )
 
 func until(t *testing.T, limit time.Duration) context.Context {
@@ -61,29 +60,6 @@ func TestPitfallW2WhoComesTogether(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestWhoIsAdmittedIsCountedOnce: who comes while the answer to the first in line is on its way does not count it both in line and as what is used.
-func TestWhoIsAdmittedIsCountedOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &hooked{Store: memory.New(memory.Options{})}
-		l, queued := limiter(t, "2/10s", weir.WithStore(s)), newCrowd(2)
-		takes(t, l, 1)
-		s.after = func() {
-			queued.wait(until(t, 6*time.Second), l, 0, 1)
-			queued.wait(until(t, 6*time.Second), l, 1, 1)
-		}
-		if err := l.Wait(t.Context(), "k", 1); err != nil {
-			t.Fatal(err)
-		}
-		queued.group.Wait()
-		if queued.errs[0] != nil || queued.passed[0] != 5*time.Second {
-			t.Errorf("%v at %v, want it to pass at 5s", queued.errs[0], queued.passed[0])
-		}
-		if !errors.Is(queued.errs[1], context.DeadlineExceeded) || queued.passed[1] != 0 {
-			t.Errorf("%v at %v, want it to be hopeless at once", queued.errs[1], queued.passed[1])
-		}
-	})
 }
 
 // TestLongLinesAreNotTriedToTheEnd: who is far behind in line is told at its deadline, and not at once.

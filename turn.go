@@ -208,7 +208,7 @@ func (ls *lines) begin(key string, t *turn) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	n := ls.at(key)
-	if ls.changed && t.queued() {
+	if ls.changed {
 		n.last = t.place
 		time.AfterFunc(time.Until(t.over()), func() { ls.forget(key) })
 	}

@@ -81,10 +81,10 @@ func TestCancelledTurnOfAnotherLimit(t *testing.T) {
 	}
 }
 
-// A hooked store calls back when a Take has taken effect, before its answer is there.
+// A hooked store calls back, once, when a Take has taken effect, before its answer is there, and before and after a look at a state.
 type hooked struct {
 	store.Store
-	after func()
+	after, looking, looked func()
 }
 
 type hookedBinding struct {
@@ -101,11 +101,24 @@ func (s *hooked) Bind(spec store.Spec) (store.Binding, error) {
 
 func (b hookedBinding) Do(ctx context.Context, key string, op algorithm.Op, now int64) (algorithm.Verdict, error) {
 	v, err := b.Binding.Do(ctx, key, op, now)
-	if f := b.store.after; f != nil && op.Kind == algorithm.Take && op.Cost > 0 {
-		b.store.after = nil
-		f()
+	if op.Kind == algorithm.Take && op.Cost > 0 {
+		once(&b.store.after)
 	}
 	return v, err
+}
+
+func (b hookedBinding) Inspect(ctx context.Context, key string, now int64) ([]int64, int64, error) {
+	once(&b.store.looking)
+	state, at, err := b.Inspector.Inspect(ctx, key, now)
+	once(&b.store.looked)
+	return state, at, err
+}
+
+func once(f *func()) {
+	if g := *f; g != nil {
+		*f = nil
+		g()
+	}
 }
 
 // W3: a limit that is raised while the answer of the slower one is on its way.

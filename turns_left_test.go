@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/memory"
 )
 
@@ -84,9 +86,13 @@ func TestPitfallW3QueueToAnotherAlgorithm(t *testing.T) {
 // TestWhoGivesUpBehindAQueueGivesBack: what a bucket admitted, and what then waits behind the queue that it took the place of, is given back if it gives up, or if it would
 // be too late.
 func TestWhoGivesUpBehindAQueueGivesBack(t *testing.T) {
-	for _, next := range []string{"10/24h", "fixed-window 10/240000h", "sliding-log 10/24h"} {
+	for i, next := range []string{"10/24h", "fixed-window 10/240000h", "sliding-log 10/24h", "10/24h", "fixed-window 10/240000h", "sliding-log 10/24h"} {
 		synctest.Test(t, func(t *testing.T) {
-			l, queued := limiter(t, "leaky-queue 1/1m queue=9", weir.WithName("plan")), newCrowd(6)
+			var s store.Store = memory.New(memory.Options{})
+			if i >= 3 {
+				s = &hooked{Store: s} // which does not tell the time
+			}
+			l, queued := limiter(t, "leaky-queue 1/1m queue=9", weir.WithName("plan"), weir.WithStore(s)), newCrowd(6)
 			for i := range 3 { // the last at 2 m
 				queued.wait(t.Context(), l, i, 1)
 			}
@@ -111,6 +117,40 @@ func TestWhoGivesUpBehindAQueueGivesBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestQueueToLeases: who takes a lease when turns of a queue are still waited for does not wait for those.
+func TestQueueToLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, queued := limiter(t, "leaky-queue 1/1m queue=9", weir.WithName("plan")), newCrowd(3)
+		queued.wait(t.Context(), l, 0, 1)
+		queued.wait(t.Context(), l, 1, 1)
+		setLimit(t, l, "concurrent 6 lease=1h")
+		queued.wait(t.Context(), l, 2, 1)
+		queued.group.Wait()
+		if want := scaled([]int64{0, 60, 0}, time.Second); !slices.Equal(queued.passed, want) {
+			t.Errorf("passed at %v, want %v; errors %v", queued.passed, want, queued.errs)
+		}
+	})
+}
+
+// TestATurnThatHasStartedIsNotGivenBack: its time is used, up to its end.
+func TestATurnThatHasStartedIsNotGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter(t, "leaky-queue 1/1m queue=9")
+		takes(t, l, 1)
+		r, err := l.Reserve(t.Context(), "k", 1)
+		if err != nil || r.Delay != time.Minute {
+			t.Fatal(r, err)
+		}
+		time.Sleep(90 * time.Second)
+		if err := r.Cancel(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if d, err := l.Peek(t.Context(), "k"); err != nil || d.ResetAfter != 30*time.Second {
+			t.Errorf("%+v, %v; want it to be fresh in 30 s", d, err)
+		}
+	})
 }
 
 // TestPlacesAreOfOneSize: a place that is given up is no place for a request of another cost.
