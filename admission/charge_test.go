@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -202,7 +203,38 @@ func TestRemainingIsWhatAModelSays(t *testing.T) {
 	})
 }
 
-// What policies say a request costs is theirs; what the response is charged goes to all that ask the request.
+// What policies say a request costs is theirs, and stays what it is; what the response is charged is for those that say none.
+func TestChargesBesidePoliciesCosts(t *testing.T) {
+	const document = `
+policies:
+  - {name: bytes, key: all, limits: [fixed-window 1000/24h]}
+  - {name: calls, key: all, limits: [fixed-window 10/24h], cost: 1}
+  - {name: methods, key: all, limits: [fixed-window 20/24h], cost: {GET: 3}}
+  - {name: said, key: all, limits: [fixed-window 100/24h], cost: "header:X-Cost"}
+`
+	for name, c := range map[string]struct {
+		opts           admission.Options
+		held, answered []int64
+	}{
+		"each its own": {admission.Options{Charge: admission.Size}, []int64{999, 9, 17, 95}, []int64{700, 9, 17, 0}},
+		"Cost is for all": {
+			admission.Options{Charge: admission.Size, Cost: func(*http.Request) int64 { return 2 }}, []int64{998, 8, 18, 98}, []int64{700, 0, 0, 0},
+		},
+	} {
+		set := policies(t, document, policy.Options{})
+		a := gate(t, set, c.opts).Admit(request("/", "X-Cost", "5"))
+		if _, left := each(&a); !slices.Equal(left, c.held) {
+			t.Errorf("%s: while it is held %d remain, want %d", name, left, c.held)
+		}
+		a.Finish(admission.Response{Bytes: 300})
+		after := gate(t, set, admission.Options{Cost: costs(0)}).Admit(request("/"))
+		if _, left := each(&after); !slices.Equal(left, c.answered) {
+			t.Errorf("%s: when it is answered %d remain, want %d", name, left, c.answered)
+		}
+	}
+}
+
+// What the response is charged is of each limit of a policy, also in shadow mode.
 func TestChargesOfPolicies(t *testing.T) {
 	set := policies(t, `
 policies:

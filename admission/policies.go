@@ -95,10 +95,7 @@ func (g *Gate) request(r *http.Request) policy.Request {
 		p.Cost = &cost
 	}
 	if g.opts.Charge != nil {
-		p.Hold = g.opts.Hold
-		if p.Cost == nil {
-			p.Cost = &one
-		}
+		p.Hold, p.Estimate = g.opts.Hold, &one
 	}
 	if len(g.opts.Attributes) > 0 {
 		p.Attributes = make(map[string]string, len(g.opts.Attributes))

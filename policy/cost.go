@@ -25,6 +25,7 @@ func (e *RequestError) Error() string {
 // A coster says what requests cost.
 type coster struct {
 	units   int64 // if there is nothing else
+	silent  bool  // the policy says no cost
 	from    *source
 	methods map[string]int64 // upper case
 }
@@ -39,6 +40,7 @@ func (p *problems) cost(c *Cost, field string) (k coster) {
 	if given > 1 {
 		p.addf(field, "says more than one of units, from and methods; accepted: one")
 	}
+	k.silent = given == 0
 	if k.units = c.Units; c.Units == 0 {
 		k.units = 1
 	}
@@ -85,10 +87,17 @@ func (p *problems) units(n int64, field string) {
 
 // costs refuses a cost that no request can have.
 func (r *Request) costs() error {
-	if r.Cost != nil && (*r.Cost < 0 || *r.Cost > MaxCost) {
-		return &RequestError{"cost", strconv.FormatInt(*r.Cost, 10), fmt.Sprintf("0 to %d", MaxCost)}
+	if err := costIs("cost", r.Cost); err != nil {
+		return err
 	}
-	return nil
+	return costIs("estimate", r.Estimate)
+}
+
+func costIs(field string, cost *int64) error {
+	if cost == nil || 0 <= *cost && *cost <= MaxCost {
+		return nil
+	}
+	return &RequestError{field, strconv.FormatInt(*cost, 10), fmt.Sprintf("0 to %d", MaxCost)}
 }
 
 // cost returns what the request costs, and whether the request itself says so.
@@ -96,6 +105,8 @@ func (k *coster) cost(r *Request) (units int64, said bool, err error) {
 	switch {
 	case r.Cost != nil:
 		return *r.Cost, true, nil
+	case k.silent && r.Estimate != nil:
+		return *r.Estimate, true, nil
 	case k.from != nil:
 		return k.read(r)
 	case k.methods != nil:

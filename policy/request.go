@@ -20,6 +20,9 @@ type Request struct {
 	Attributes map[string]string
 	// Cost, if not nil, is what the request costs, whatever the policies say: 0 is a peek.
 	Cost *int64
+	// Estimate, if not nil and there is no Cost, is what the request costs by policies that do not say a cost. It is the request's own, as a Cost is: with Hold it is settled
+	// at what Commit says, while policies that say a cost keep to it.
+	Estimate *int64
 	// Hold, if positive, reserves: what is charged is an estimate, to be settled by [Set.Commit] or [Set.Cancel] within this time.
 	// If neither comes, it is given back when the time is over.
 	Hold time.Duration

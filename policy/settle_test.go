@@ -114,6 +114,35 @@ func (s *timed) hold(tokens string, d time.Duration) policy.Decision {
 	return check(s.t, s.Set, r)
 }
 
+// An estimate is for the policies that say no cost, and so is what it is settled at.
+func TestEstimate(t *testing.T) {
+	s := newTimed(t, `
+policies:
+  - {name: bytes, key: client_ip, limits: [fixed-window 1000/1h]}
+  - {name: calls, key: client_ip, limits: [fixed-window 10/1h], cost: 1}
+  - {name: tokens, key: client_ip, limits: [fixed-window 500/1h], cost: "attribute:tokens"}
+`, policy.Options{})
+	estimate := int64(40)
+	r := request("GET /", "tokens=100")
+	r.Hold, r.Estimate = time.Minute, &estimate
+	d := check(t, s.Set, r)
+	wantRemaining(t, d, true, 960, 9, 400)
+	if err := s.Commit(t.Context(), d.Token, 70); err != nil {
+		t.Fatal(err)
+	}
+	s.wantLeft("/", 930, 9, 430)
+	two := int64(2)
+	r.Cost = &two // which is for all
+	wantRemaining(t, check(t, s.Set, r), true, 928, 7, 428)
+	for _, wrong := range []int64{-1, policy.MaxCost + 1} {
+		r.Cost, r.Estimate = nil, &wrong
+		var said *policy.RequestError
+		if _, err := s.Check(t.Context(), r); !errors.As(err, &said) || said.Field != "estimate" {
+			t.Errorf("an estimate of %d: %v", wrong, err)
+		}
+	}
+}
+
 // Pay later: the estimate is charged, and then what it was.
 func TestPayLater(t *testing.T) {
 	s := newTimed(t, holdYAML, policy.Options{})
