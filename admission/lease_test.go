@@ -62,6 +62,25 @@ func TestLeasesLastAsLongAsTheirRequests(t *testing.T) {
 	})
 }
 
+// Of several leases the shortest says how often they are renewed, wherever it stands.
+func TestTheShortestLeaseIsKept(t *testing.T) {
+	for _, limits := range []string{"concurrent 2 lease=3s, concurrent 2 lease=5m", "concurrent 2 lease=5m, concurrent 2 lease=3s", "5/1s, concurrent 2 lease=5m, concurrent 2 lease=3s, concurrent 2 lease=1h"} {
+		synctest.Test(t, func(t *testing.T) {
+			g := gate(t, policies(t, "policies: [{name: busy, key: all, limits: ["+limits+"]}]", policy.Options{}), admission.Options{Log: silent})
+			held := g.Admit(request("/"))
+			time.Sleep(20*time.Second + time.Millisecond)
+			other := g.Admit(request("/"))
+			for s := range other.Each() {
+				if s.Limit.Algorithm == weir.Concurrent && s.Decision.Remaining != 0 {
+					t.Errorf("%s: of %v %d remain, want 0", limits, s.Limit, s.Decision.Remaining)
+				}
+			}
+			other.Finish(status(200))
+			held.Finish(status(200))
+		})
+	}
+}
+
 // The cost of a request is how much of a concurrent limit it is.
 func TestLeasesOfSeveralUnits(t *testing.T) {
 	g := gate(t, limiter(t, "concurrent 10 lease=30s"), admission.Options{Cost: func(r *http.Request) int64 { return r.ContentLength }})
