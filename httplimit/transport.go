@@ -22,7 +22,8 @@ const MostRetries = 100
 type TransportOptions struct {
 	// Base sends the requests. Nil: http.DefaultTransport.
 	Base http.RoundTripper
-	// Limiter, if not nil, is the pace: each request takes its cost of it before it is sent, and waits for that if it must.
+	// Limiter, if not nil, is the pace: each request takes its cost of it before it is sent, and waits for that if it must. Its limit has to stay a rate: requests fail while it is one of
+	// concurrency, since nothing would give back what they take.
 	Limiter *weir.Limiter
 	// Key is who is counted by Limiter. What a server says is kept apart by it too: for a client that is several to a server, because it has several tokens. Nil: the
 	// origin of the request, as in "https://example.com:443".
@@ -32,7 +33,8 @@ type TransportOptions struct {
 	// MaxWait is the longest that a server can make a request wait. A request that would have to wait longer is not sent, and is a *WaitError. 0: DefaultMaxWait.
 	MaxWait time.Duration
 	// Retries is how many times a request that was denied is sent again, when it may: if its body can be had again (http.Request.GetBody). One that the server had no capacity for,
-	// 503 with Retry-After, must besides be idempotent, or have an Idempotency-Key. If it would have to wait too long for that, the denial is the answer.
+	// 503 with Retry-After, must besides be idempotent, or have an Idempotency-Key. If it would have to wait too long for that, or Limiter refuses it, the denial is the answer: of its body
+	// the first 64 KiB, if they are there within a quarter of a second.
 	Retries int
 }
 
@@ -42,6 +44,7 @@ type TransportOptions struct {
 //   - When a server says in RateLimit (or X-RateLimit-*) that nothing is left, nothing is sent before the window that it tells is over. When it says that some is
 //     left, no more than that is sent, requests that are under way counted.
 //   - After such a pause one request goes, and the others when it is answered, as many as the answer has room for; if it doesn't say, one more for each answer.
+//     One that is not answered holds them back for two seconds. However long the server says, after an hour, or MaxWait if that is longer, one request asks again.
 //     A pause is up to a tenth longer than the server says, by chance, so that the clients of a server do not all come back at once.
 //   - Those who wait go first come, first served. Who could not be served by the deadline of its context is told so at once, with an error that is [context.DeadlineExceeded],
 //     and nothing is sent, or taken of the limiter.

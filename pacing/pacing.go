@@ -30,6 +30,7 @@ type Ticket struct {
 // An Outcome is what became of a request.
 type Outcome uint8
 
+// The outcomes of requests.
 const (
 	Failed Outcome = iota // it was not answered, or the server has failed
 	Served                // it was answered

@@ -24,8 +24,8 @@ func Of(name string, limit weir.Limit) *Line {
 // Policy returns the member of RateLimit-Policy: the name, the count, and the period if that is of whole seconds. It does not change.
 func (l *Line) Policy() string { return l.policy }
 
-// Append appends the member of RateLimit: the name, what remains, and for how many seconds that is. If nothing remains, and something comes back within half a second, it says
-// besides in how many milliseconds, as weir-ms: to wait a second for it would leave most of a limit unused of which little can be saved up. It does not allocate if dst has room for
+// Append appends the member of RateLimit: the name, what remains, and for how many seconds that is. If nothing remains of a limit of two a second or more, and something comes
+// back within the second, it says besides in how many milliseconds, as weir-ms: to wait a second for it would leave most of a limit unused of which little can be saved up. It does not allocate if dst has room for
 // [Line.Size] bytes.
 func (l *Line) Append(dst []byte, d *weir.Decision) []byte {
 	return l.window.append(append(dst, l.head...), d)
@@ -144,14 +144,14 @@ func (w *window) append(dst []byte, d *weir.Decision) []byte {
 		return dst
 	}
 	dst = appendInteger(append(dst, ";t="...), seconds(within))
-	if d.Remaining <= 0 && within > 0 && within <= soon {
+	if d.Remaining <= 0 && within > 0 && within <= time.Second-time.Millisecond && w.period/w.count <= soon {
 		dst = appendInteger(append(dst, ";weir-ms="...), int64((within-1)/time.Millisecond)+1)
 	}
 	return dst
 }
 
-// soon is up to when weir-ms says how long it takes until there is something again. Beyond it a whole second is less than twice as long.
-const soon = time.Second / 2
+// soon is how long a unit may take to come back, in nanoseconds, of a limit that says so as weir-ms. If it takes longer, a whole second is less than twice as long.
+const soon = uint64(time.Second / 2)
 
 // seconds returns the effective window in whole seconds, at least 1. It is 0 if there is none.
 func (w *window) seconds(d *weir.Decision) int64 {

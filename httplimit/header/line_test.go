@@ -54,11 +54,14 @@ func TestAppend(t *testing.T) {
 		{"1/1m burst=2", weir.Decision{Allowed: true, ResetAfter: 90 * s}, "r=0;t=30"},
 		{"min-interval 1/10s", weir.Decision{Allowed: true, ResetAfter: 10 * s}, "r=0;t=10"},
 		{"leaky-queue 1/10s queue=2", weir.Decision{Allowed: true, ResetAfter: 30 * s, Delay: 20 * s}, "r=0;t=10"},
-		// That is soon: also in milliseconds, rounded up, if a second is at least twice as long.
+		// That is soon: also in milliseconds, rounded up, of a limit whose units come back twice a second, or more often.
 		{"20/1s burst=1", weir.Decision{Allowed: true, ResetAfter: 50 * ms}, "r=0;t=1;weir-ms=50"},
 		{"20/1s burst=2", weir.Decision{Allowed: true, ResetAfter: 70*ms + 1}, "r=0;t=1;weir-ms=21"},
 		{"2/1s burst=1", weir.Decision{Allowed: true, ResetAfter: 500 * ms}, "r=0;t=1;weir-ms=500"},
-		{"2/1s burst=1", weir.Decision{Allowed: true, ResetAfter: 500*ms + 1}, "r=0;t=1"},
+		{"10/5001ms burst=1", weir.Decision{Allowed: true, ResetAfter: 400 * ms}, "r=0;t=1"},
+		{"fixed-window 5/1s", weir.Decision{Allowed: true, ResetAfter: 999 * ms}, "r=0;t=1;weir-ms=999"},
+		{"fixed-window 5/1s", weir.Decision{Allowed: true, ResetAfter: 999*ms + 1}, "r=0;t=1"},
+		{"fixed-window 50/10s", weir.Decision{Allowed: true, ResetAfter: 7 * s}, "r=0;t=7"},
 		{"20/1s burst=2", weir.Decision{Allowed: true, Remaining: 1, ResetAfter: 50 * ms}, "r=1;t=1"},
 		{"20/1s burst=1", weir.Decision{RetryAfter: 30 * ms, ResetAfter: 30 * ms}, "r=0;t=1;weir-ms=30"},
 		{"sliding-log 5/1s", weir.Decision{Allowed: true, ResetAfter: 2 * ms}, "r=0;t=1;weir-ms=2"},
@@ -77,7 +80,7 @@ func TestAppend(t *testing.T) {
 		{"concurrent 10 lease=30s", weir.Decision{RetryAfter: 3 * s, ResetAfter: 30 * s}, "r=0"},
 		// Denied: what is left may be more than nothing, for a request that costs less.
 		{"100/1m", weir.Decision{RetryAfter: 1500 * ms, Remaining: 7, ResetAfter: 55 * s}, "r=7;t=2"},
-		{"fixed-window 10/1h", weir.Decision{RetryAfter: 1, ResetAfter: 1}, "r=0;t=1;weir-ms=1"},
+		{"fixed-window 10/1h", weir.Decision{RetryAfter: 1, ResetAfter: 1}, "r=0;t=1"},
 		{"10/1s", weir.Decision{RetryAfter: weir.Never, Remaining: 10}, "r=10"},
 		// Decisions that make no sense do no harm.
 		{"10/1s", weir.Decision{Allowed: true, Remaining: -1, ResetAfter: -1}, "r=0;t=1"},
@@ -194,7 +197,7 @@ func TestWindowOfNothingIsEnough(t *testing.T) {
 			within, _ := params.Get("t")
 			wait := bounded(within.(int64))
 			if ms, exact := params.Get("weir-ms"); exact && rapid.Bool().Draw(t, "exact") {
-				wait = time.Duration(ms.(int64)) * time.Millisecond
+				wait = time.Millisecond * time.Duration(ms.(int64)) //nolint:durationcheck // it is a number
 			}
 			now = now.Add(wait)
 			if d, err := limiter.TakeAt(t.Context(), "k", 1, now); err != nil || !d.Allowed {
