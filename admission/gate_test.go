@@ -226,6 +226,7 @@ func TestH8OptionsThatMakeNoSense(t *testing.T) {
 		{plain, admission.Options{Key: identity.Key{{}}}, "Key"},
 		{plain, admission.Options{Charge: admission.Failures}, "Charge"},
 		{busy, admission.Options{Charge: admission.Failures}, "Charge"},
+		{limiter(t, "exponential 5/1h", weir.WithName("e")), admission.Options{Charge: admission.Failures}, "Charge"},
 		{named, admission.Options{Hold: 1e9}, "Hold"},
 		{named, admission.Options{Charge: admission.Failures, Hold: -1}, "Hold"},
 		{named, admission.Options{Charge: admission.Failures, Hold: 1}, "Hold"},

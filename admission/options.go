@@ -31,8 +31,9 @@ type Options struct {
 	// Skip reports whether a request passes without being looked at.
 	Skip func(*http.Request) bool
 	// Charge says what a request costs once it is answered; less than 0 is 0. Until then Cost, or 1, is held for it, so that no more requests are under way than the limit has room
-	// for; what is less is given back, and what is more is owed: it is taken before anything else as units come back. A limiter must have a name for it (weir.WithName),
-	// and must not be of a concurrent limit; with one that Override returns it counts for nothing. Nil: the cost is known beforehand.
+	// for; what is less is given back, and what is more is owed, up to 1024 times the limit's capacity: it is taken before anything else as units come back. A limiter must have a name for it (weir.WithName),
+	// and must not be of a concurrent limit, nor of an exponential one, which gives nothing back; with a concurrent one that Override returns it counts for nothing. With policies it is for those that
+	// say no cost, and those whose cost the request says; with Cost it is for all. Nil: the cost is known beforehand.
 	Charge func(*http.Request, Response) int64
 	// Hold is how long, at most, a cost is held for a request that is not answered: 1ms to 24h. 0: DefaultHold. It is not prolonged. For a request that takes longer the estimate is given
 	// back then, and what it cost is taken when it is answered, as far as there is room. So it should be longer than requests take. It is for Charge.
@@ -48,9 +49,9 @@ const DefaultHold = time.Minute
 
 // A Response is what became of a request.
 type Response struct {
-	Status int         // of HTTP; of a gRPC call what its code is in HTTP
+	Status int         // of HTTP
 	Bytes  int64       // of the body, as they were written
-	Header http.Header // as it was sent: a handler can say there what the work cost. It must not be changed
+	Header http.Header // as the handler left it, and not a copy: it can say there what the work cost, also in a field that it sets too late to be sent. It must not be changed
 }
 
 // OnStoreError is what happens to a request when the store can't decide.

@@ -57,6 +57,7 @@ func (o Options) checkFor(l *weir.Limiter) error {
 		demand{o.Name == "" || isName(o.Name), "Name", fmt.Sprintf("%.200q", o.Name), fmt.Sprintf("up to %d of the characters from space to ~", maxName)},
 		demand{o.Charge == nil || l.Name() != "", "Charge", "for a limiter without a name", "one that has a name, under which the estimate is kept: weir.WithName"},
 		demand{o.Charge == nil || limit.Algorithm != weir.Concurrent, "Charge", "for " + limit.String(), "none with a concurrent limit, which counts what is under way"},
+		demand{o.Charge == nil || limit.Algorithm != weir.Exponential, "Charge", "for " + limit.String(), "none with an exponential limit, which gives nothing back of what was held"},
 	)
 	if err != nil {
 		return err

@@ -29,8 +29,9 @@ type Options struct {
 	Attributes map[string]identity.Source
 	// Skip reports whether a request passes without being looked at. It is told nothing of limits.
 	Skip func(*http.Request) bool
-	// Charge says what a request costs once it is answered, as admission.Failures does. Until then Cost, or 1, is held for it; what is less is given back, what is more is owed. A
-	// limiter must have a name for it (weir.WithName). Nil: the cost is known beforehand.
+	// Charge says what a request costs once it is answered, as admission.Failures does. Until then Cost, or 1, is held for it; what is less is given back, what is more is owed, up
+	// to 1024 times the limit's capacity. A limiter must have a name for it (weir.WithName), and be neither concurrent nor exponential. With policies it is for those that do not say what a request costs.
+	// Nil: the cost is known beforehand.
 	Charge func(*http.Request, admission.Response) int64
 	// Hold is how long, at most, a cost is held for a request that is not answered: 1ms to 24h, and longer than requests take. 0: admission.DefaultHold. It is for Charge.
 	Hold time.Duration
