@@ -54,9 +54,9 @@ const (
 // settle ends the connection's part in an answer that is short and there, so that it can be used again: the answer is kept in memory. Of one that is longer, or not there
 // soon, the connection is closed, and who reads the body to its end finds that it is cut off.
 func settle(answer *http.Response) *http.Response {
-	read := make(chan kept, 1)
+	source, read := answer.Body, make(chan kept, 1)
 	go func() {
-		text, err := io.ReadAll(io.LimitReader(answer.Body, mostOfDenial+1))
+		text, err := io.ReadAll(io.LimitReader(source, mostOfDenial+1))
 		if len(text) > mostOfDenial {
 			text, err = text[:mostOfDenial], io.ErrUnexpectedEOF
 		}
@@ -69,7 +69,7 @@ func settle(answer *http.Response) *http.Response {
 	case body = <-read:
 	case <-timer.C:
 	}
-	_ = answer.Body.Close() // which ends the reading
+	_ = source.Close() // which ends the reading
 	answer.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body.text), &ending{body.err}))
 	return answer
 }
