@@ -90,7 +90,7 @@ func freeAddress(t *testing.T) string {
 // answerOf writes an answer as the README does.
 func answerOf(t *testing.T, url string) string {
 	t.Helper()
-	r, err := http.Get(url) //nolint:noctx // of a server that is there
+	r, err := http.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
