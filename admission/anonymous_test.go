@@ -81,3 +81,14 @@ func TestTheLogDoesNotSayWhoAsked(t *testing.T) {
 		}
 	}
 }
+
+// Nor do policies that only watch say it.
+func TestPoliciesDoNotLogWhoAsked(t *testing.T) {
+	const who = "ann@example.com"
+	var log logged
+	set := policies(t, "policies: [{name: a, key: ['header:X-User'], mode: shadow, limits: [5/1h]}]", policy.Options{Store: foreignStore{}, Log: logTo(&log)})
+	wantOutcome(t, gate(t, set, admission.Options{Log: silent}).Admit(request("/", "X-User", who)), admission.Admitted)
+	if text := log.String(); strings.Contains(text, who) || !strings.Contains(text, "not decided") {
+		t.Errorf("logged %q", text)
+	}
+}

@@ -181,7 +181,7 @@ func (c *checking) quietly(ctx context.Context, d *Decision, from, to int, charg
 func (s *Set) warnUndecided(policy string, err error) {
 	now, last := time.Now().Unix(), s.warnedAt.Load()
 	if now != last && s.warnedAt.CompareAndSwap(last, now) {
-		s.log.Warn("limits that are not enforced were not decided", "policy", policy, "error", err)
+		s.log.Warn("limits that are not enforced were not decided", "policy", policy, "error", store.WithoutKeys(err))
 	}
 }
 
