@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	pb "google.golang.org/grpc/interop/grpc_testing"
 
@@ -94,4 +95,37 @@ func TestAPaceThatBecomesConcurrent(t *testing.T) {
 			t.Errorf("%d places of %d are free, and %d calls arrived; want all, and 1", after, before, calls.Load())
 		}
 	})
+}
+
+// A stream that has ended lets go of its context, however long the caller's lives.
+func TestAStreamThatHasEndedLeavesNothing(t *testing.T) {
+	for _, kind := range []string{"one answer", "many"} {
+		var own context.Context
+		streamer := func(ctx context.Context, d *grpc.StreamDesc, cc *grpc.ClientConn, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+			own = ctx
+			return cc.NewStream(ctx, d, method, opts...)
+		}
+		desc := &grpc.StreamDesc{ServerStreams: kind == "many", ClientStreams: true}
+		input := func(in pb.TestService_StreamingInputCallServer) error {
+			return in.SendAndClose(&pb.StreamingInputCallResponse{})
+		}
+		cc := dial(t, listen(t, &service{input: input}))
+		c := newClient(t, grpclimit.ClientOptions{})
+		s, err := c.Stream(t.Context(), desc, cc, pb.TestService_StreamingInputCall_FullMethodName, streamer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.RecvMsg(&pb.StreamingInputCallResponse{}); err != nil {
+			t.Fatal(err)
+		}
+		if kind == "many" {
+			if own.Err() != nil {
+				t.Error("the stream ends before its end")
+			}
+			_ = s.RecvMsg(&pb.StreamingInputCallResponse{})
+		}
+		if own.Err() == nil {
+			t.Errorf("%s: the stream has ended, and its context has not", kind)
+		}
+	}
 }

@@ -46,7 +46,7 @@ func retryInfoOf(err error) (time.Duration, bool) {
 	}
 	for _, detail := range status.Convert(err).Details() {
 		if info, ok := detail.(*errdetails.RetryInfo); ok && info.GetRetryDelay().IsValid() {
-			return max(0, info.GetRetryDelay().AsDuration()), true
+			return info.GetRetryDelay().AsDuration(), true
 		}
 	}
 	return 0, false
