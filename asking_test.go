@@ -21,14 +21,14 @@ func TestWhoIsAdmittedIsCountedOnce(t *testing.T) {
 		takes(t, l, 2)
 		queued.wait(t.Context(), l, 0, 1)
 		time.Sleep(time.Second)
-		s.after = func() { // at 5 s
+		s.after.set(func() { // at 5 s
 			queued.wait(until(t, 6*time.Second), l, 1, 1)
 			queued.wait(until(t, 6*time.Second), l, 2, 1)
 			var above *weir.CapacityError
 			if err := l.Wait(t.Context(), "k", 3); !errors.As(err, &above) {
 				t.Errorf("more than there ever is: %v", err)
 			}
-		}
+		})
 		queued.group.Wait()
 		if queued.errs[1] != nil || queued.passed[1] != 10*time.Second {
 			t.Errorf("%v at %v, want it to pass at 10s", queued.errs[1], queued.passed[1])
@@ -54,7 +54,8 @@ func TestTheFirstAsksWhileAnotherLooks(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, l, queued := begin(t)
 			time.Sleep(8500 * time.Millisecond)
-			s.looking, s.after = second, second            // to 10.5 s, and to 11 s
+			s.looking.set(second)
+			s.after.set(second)                            // to 10.5 s, and to 11 s
 			queued.wait(until(t, 12*time.Second), l, 1, 1) // at 20 s
 			queued.group.Wait()
 			if queued.errs[1] != nil || queued.passed[1] != 20*time.Second {
@@ -65,10 +66,10 @@ func TestTheFirstAsksWhileAnotherLooks(t *testing.T) {
 	t.Run("and is denied", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, l, queued := begin(t)
-			s.looking = second                             // to 2 s
+			s.looking.set(second)                          // to 2 s
 			queued.wait(until(t, 12*time.Second), l, 1, 1) // not before 20 s
 			time.Sleep(500 * time.Millisecond)
-			s.after = second                                         // to 2.5 s
+			s.after.set(second)                                      // to 2.5 s
 			if _, err := l.Refund(t.Context(), "k", 0); err != nil { // makes the first ask
 				t.Fatal(err)
 			}
@@ -88,7 +89,7 @@ func TestPitfallW3RaisedWhileGivingUp(t *testing.T) {
 			l, queued := limiter(t, "1/1m", weir.WithName("plan"), weir.WithStore(s)), newCrowd(2)
 			takes(t, l, 1)
 			queued.wait(t.Context(), l, 0, 1)
-			s.looked = func() { setLimit(t, l, "1/1s") }
+			s.looked.set(func() { setLimit(t, l, "1/1s") })
 			queued.wait(until(t, 10*time.Second), l, 1, 1)
 			queued.group.Wait()
 			if queued.errs[1] != nil || queued.passed[1] != 2*time.Second {
@@ -101,10 +102,10 @@ func TestPitfallW3RaisedWhileGivingUp(t *testing.T) {
 			s := &hooked{Store: memory.New(memory.Options{})}
 			l, queued := limiter(t, "2/2m", weir.WithName("plan"), weir.WithStore(s)), newCrowd(1)
 			takes(t, l, 1)
-			s.looked = func() {
+			s.looked.set(func() {
 				takes(t, l, 1) // what the one who waits has just seen
-				s.after = func() { setLimit(t, l, "2/2s") }
-			}
+				s.after.set(func() { setLimit(t, l, "2/2s") })
+			})
 			queued.wait(until(t, 10*time.Second), l, 0, 1)
 			queued.group.Wait()
 			if queued.errs[0] != nil || queued.passed[0] != time.Second {

@@ -16,6 +16,7 @@ type lines struct {
 type line struct {
 	waiters []*waiter // to be admitted; the first one asks the store
 	turns   []*turn   // admitted, and waiting for their turn, by its time
+	unsure  int       // how many of the waiters are undecided
 	last    place     // of the last turn that started, once the limit has changed: it has perhaps not had its time
 }
 
@@ -49,22 +50,41 @@ func (ls *lines) tidy(key string, n *line) {
 }
 
 func (ls *lines) join(key string, cost int64) *waiter {
-	w := &waiter{cost: cost, first: make(chan struct{}), again: make(chan struct{}, 1), undecided: true}
+	w := &waiter{cost: cost, first: make(chan struct{}), again: make(chan struct{}, 1)}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	n := ls.at(key)
 	if n.waiters = append(n.waiters, w); len(n.waiters) == 1 {
 		close(w.first)
 	}
+	n.mark(w, true)
 	n.next()
 	return w
 }
 
 // next tells the first one that is undecided that it is its time to decide. The first in line needs no telling. The caller holds the mutex.
 func (n *line) next() {
-	i := slices.IndexFunc(n.waiters, func(w *waiter) bool { return w.undecided })
+	if n.unsure == 0 {
+		return
+	}
+	i := len(n.waiters) - 1
+	if n.unsure > 1 || !n.waiters[i].undecided { // a long line is not searched for the one who comes
+		i = slices.IndexFunc(n.waiters, func(w *waiter) bool { return w.undecided })
+	}
 	if i > 0 {
 		signal(n.waiters[i].again)
+	}
+}
+
+// mark notes whether a waiter is undecided. The caller holds the mutex.
+func (n *line) mark(w *waiter, undecided bool) {
+	if w.undecided != undecided {
+		w.undecided = undecided
+		if undecided {
+			n.unsure++
+		} else {
+			n.unsure--
+		}
 	}
 }
 
@@ -78,6 +98,7 @@ func (ls *lines) leave(key string, w *waiter) {
 	if i == 0 && len(n.waiters) > 0 {
 		close(n.waiters[0].first)
 	}
+	n.mark(w, false)
 	n.next()
 	ls.tidy(key, n)
 }
@@ -109,10 +130,10 @@ func (ls *lines) undecided(w *waiter) bool {
 }
 
 // asks notes that the first in line asks the store, which may have charged its cost while it is still in line.
-func (ls *lines) asks(w *waiter) {
+func (ls *lines) asks(key string, w *waiter) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	w.undecided = true
+	ls.at(key).mark(w, true)
 }
 
 // stays notes that the waiter has decided, under a limit, to stay in line. If the limit has changed since, it decides again.
@@ -120,15 +141,16 @@ func (l *Limiter) stays(key string, w *waiter, b *bound) {
 	l.lines.mu.Lock()
 	defer l.lines.mu.Unlock()
 	if l.bound.Load() == b {
-		w.undecided = false
-		l.lines.at(key).next()
+		n := l.lines.at(key)
+		n.mark(w, false)
+		n.next()
 	}
 }
 
 // changed makes all in line decide anew, from the first on. The caller holds the mutex.
 func (n *line) changed() {
 	for _, w := range n.waiters {
-		w.undecided = true
+		n.mark(w, true)
 	}
 	if len(n.waiters) > 0 {
 		signal(n.waiters[0].again)

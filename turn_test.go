@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,7 +85,7 @@ func TestCancelledTurnOfAnotherLimit(t *testing.T) {
 // A hooked store calls back, once, when a Take has taken effect, before its answer is there, and before and after a look at a state.
 type hooked struct {
 	store.Store
-	after, looking, looked func()
+	after, looking, looked hook
 }
 
 type hookedBinding struct {
@@ -102,22 +103,25 @@ func (s *hooked) Bind(spec store.Spec) (store.Binding, error) {
 func (b hookedBinding) Do(ctx context.Context, key string, op algorithm.Op, now int64) (algorithm.Verdict, error) {
 	v, err := b.Binding.Do(ctx, key, op, now)
 	if op.Kind == algorithm.Take && op.Cost > 0 {
-		once(&b.store.after)
+		b.store.after.run()
 	}
 	return v, err
 }
 
 func (b hookedBinding) Inspect(ctx context.Context, key string, now int64) ([]int64, int64, error) {
-	once(&b.store.looking)
+	b.store.looking.run()
 	state, at, err := b.Inspector.Inspect(ctx, key, now)
-	once(&b.store.looked)
+	b.store.looked.run()
 	return state, at, err
 }
 
-func once(f *func()) {
-	if g := *f; g != nil {
-		*f = nil
-		g()
+type hook struct{ f atomic.Pointer[func()] }
+
+func (h *hook) set(f func()) { h.f.Store(&f) }
+
+func (h *hook) run() {
+	if f := h.f.Swap(nil); f != nil {
+		(*f)()
 	}
 }
 
@@ -134,7 +138,7 @@ func TestPitfallW3RaisedWhileAsking(t *testing.T) {
 			s := &hooked{Store: memory.New(memory.Options{})}
 			l := limiter(t, c.from, weir.WithName("plan"), weir.WithStore(s))
 			takes(t, l, 1)
-			s.after = func() { setLimit(t, l, c.to) }
+			s.after.set(func() { setLimit(t, l, c.to) })
 			start := time.Now()
 			if err := l.Wait(t.Context(), "k", 1); err != nil || time.Since(start) != c.want {
 				t.Errorf("%s to %s: waited %v, %v; want %v", c.from, c.to, time.Since(start), err, c.want)

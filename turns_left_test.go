@@ -200,10 +200,10 @@ func TestSetLimitToTheSameAsksNothing(t *testing.T) {
 		l, queued := limiter(t, "1/1m", weir.WithName("plan"), weir.WithStore(s)), newCrowd(1)
 		takes(t, l, 1)
 		queued.wait(t.Context(), l, 0, 1)
-		s.after = func() { t.Error("the store was asked") }
+		s.after.set(func() { t.Error("the store was asked") })
 		setLimit(t, l, "token-bucket 1/60s burst=1")
 		synctest.Wait()
-		s.after = nil
+		s.after.set(func() {})
 		queued.group.Wait()
 	})
 }

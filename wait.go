@@ -27,7 +27,8 @@ func (e *CapacityError) Error() string {
 // When SetLimit changes the limit of this Limiter, Wait asks again at once. Of what others change or give back, another Limiter of the name or another process, it learns
 // when its time comes: it asks again when the store has said that it would pass.
 //
-// Under a leaky-queue Wait also waits for the turn that Take would return as Delay. Waits are in real time, whatever
+// Under a leaky-queue Wait also waits for the turn that Take would return as Delay, and under a limit that has taken the place of one, for those
+// that wait for theirs. Waits are in real time, whatever
 // the clock of WithClock says.
 func (l *Limiter) Wait(ctx context.Context, key string, cost int64) error {
 	if err := check(ctx, cost); err != nil || cost == 0 {
@@ -75,7 +76,7 @@ func (l *Limiter) admit(ctx context.Context, key string, w *waiter) (*turn, erro
 // ask asks the store until the waiter, which is first in line, is admitted.
 func (l *Limiter) ask(ctx context.Context, key string, w *waiter) (*turn, error) {
 	for {
-		l.lines.asks(w)
+		l.lines.asks(key, w)
 		b := l.bound.Load()
 		if err := b.fits(w.cost); err != nil {
 			return nil, err
