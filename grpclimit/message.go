@@ -21,12 +21,12 @@ func (st *stream) admit(c *call) error {
 		a, refused := st.server.admit(c)
 		switch {
 		case refused == nil:
-			st.hold(a, c)
+			st.hold(a)
 			if a.Await(st.ctx) != nil {
 				return st.refuse(gone(st.ctx))
 			}
 			return nil
-		case waits(st.ctx, a, soon, time.Until(until)):
+		case waitsForRoom(st.ctx, a, soon, time.Until(until)):
 		case st.ctx.Err() != nil:
 			return st.refuse(gone(st.ctx))
 		default:
@@ -36,8 +36,8 @@ func (st *stream) admit(c *call) error {
 	}
 }
 
-// waits waits until a message that was denied is to ask again. It returns false at once if there would be no room for it in the time that is left, or if ctx ends.
-func waits(ctx context.Context, a *admission.Admission, soon, left time.Duration) bool {
+// waitsForRoom returns when a message that was denied is to ask again. It returns false at once if there would be no room for it in the time that is left, or if ctx ends.
+func waitsForRoom(ctx context.Context, a *admission.Admission, soon, left time.Duration) bool {
 	if a.Outcome != admission.Denied || left <= 0 {
 		return false
 	}
@@ -91,19 +91,19 @@ func (st *stream) refusal() error {
 	return st.refused
 }
 
-func (st *stream) hold(a *admission.Admission, c *call) {
+func (st *stream) hold(a *admission.Admission) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.held, st.heldBy = a, c
+	st.held = a
 }
 
 // release gives back what a message holds that has been worked on.
 func (st *stream) release() {
 	st.mu.Lock()
-	a, c := st.held, st.heldBy
-	st.held, st.heldBy = nil, nil
+	a := st.held
+	st.held = nil
 	st.mu.Unlock()
 	if a != nil {
-		finish(a, c)
+		a.Finish(admission.Response{})
 	}
 }

@@ -67,7 +67,7 @@ func (s *Server) Unary(ctx context.Context, request any, info *grpc.UnaryServerI
 		return nil, refused
 	}
 	c.answer = unanswered
-	defer func() { finish(a, c) }()
+	defer a.Finish(admission.Response{}) // Charge has c.answer
 	if a.Await(ctx) != nil {
 		c.answer = Answer{Code: codes.Canceled, Err: gone(ctx)}
 		return nil, c.answer.Err
@@ -98,10 +98,6 @@ func (s *Server) admit(c *call) (*admission.Admission, error) {
 		return &a, nil
 	}
 	return &a, refusal(c.Context, &a)
-}
-
-func finish(a *admission.Admission, c *call) {
-	a.Finish(admission.Response{}) // Charge has c.answer
 }
 
 // codeOf is the code that gRPC sends for an error of a handler.

@@ -47,7 +47,7 @@ func (st *stream) serve(server any, handler grpc.StreamHandler) error {
 	c.answer = unanswered
 	defer func() {
 		c.answer.Received, c.answer.Sent = int(st.received.Load()), int(st.sent.Load())
-		finish(a, c)
+		a.Finish(admission.Response{}) // Charge has c.answer
 	}()
 	if a.Await(st.ctx) != nil {
 		c.answer = Answer{Code: codes.Canceled, Err: gone(st.ctx)}
@@ -73,7 +73,6 @@ type stream struct {
 
 	mu      sync.Mutex
 	held    *admission.Admission // of the message that the handler works on
-	heldBy  *call
 	refused error
 }
 
