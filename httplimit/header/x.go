@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/admission"
 )
 
@@ -16,9 +17,13 @@ func (f Formats) writeX(h http.Header, each []admission.Standing, now time.Time)
 		setX(h, &there)
 		return
 	}
-	reset := untilFresh(s.Decision.ResetAfter)
+	fresh := s.Decision.ResetAfter
+	if s.Limit.Algorithm == weir.Concurrent { // a place is free when somebody is done; the end of a lease, which is renewed, does not say when
+		fresh = min(fresh, time.Second)
+	}
+	reset := untilFresh(fresh)
 	if f&XRateLimitUnix != 0 {
-		reset = unix(now.Add(s.Decision.ResetAfter))
+		reset = unix(now.Add(fresh))
 	}
 	setX(h, &threeX{
 		limit: strconv.FormatInt(max(0, s.Decision.Limit), 10), left: strconv.FormatInt(max(0, s.Decision.Remaining), 10), reset: strconv.FormatInt(reset, 10),
