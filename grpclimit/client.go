@@ -55,6 +55,8 @@ func NewClient(opts ClientOptions) (*Client, error) {
 		return nil, &admission.OptionError{Field: "Retries", Value: strconv.Itoa(opts.Retries), Accept: "0 or more"}
 	case opts.Limiter == nil && (opts.PerMessage || opts.Cost != nil):
 		return nil, &admission.OptionError{Field: "Limiter", Value: "nil", Accept: "a limiter, which PerMessage and Cost are for"}
+	case opts.Limiter != nil && opts.Limiter.Limit() == weir.Limit{}:
+		return nil, &admission.OptionError{Field: "Limiter", Value: "the zero weir.Limiter", Accept: "what weir.New returned, or nil for none"}
 	case opts.Limiter != nil && opts.Limiter.Limit().Algorithm == weir.Concurrent:
 		return nil, &admission.OptionError{Field: "Limiter", Value: opts.Limiter.Limit().String(), Accept: noPace}
 	}

@@ -353,6 +353,7 @@ func TestH8ClientOptionsThatMakeNoSense(t *testing.T) {
 		"PerMessage without a limiter": {PerMessage: true},
 		"Cost without a limiter":       {Cost: func(context.Context, string, any) int64 { return 1 }},
 		"a concurrent limit":           {Limiter: limiter(t, "concurrent 5 lease=1m")},
+		"the zero Limiter":             {Limiter: new(weir.Limiter)},
 	} {
 		if c, err := grpclimit.NewClient(opts); err == nil || c != nil {
 			t.Errorf("%s: %v and %v, want an error", name, c, err)

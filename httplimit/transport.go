@@ -72,6 +72,8 @@ func NewTransport(opts TransportOptions) (*Transport, error) {
 		return refuse("Retries", opts.Retries, fmt.Sprintf("0 to %d", MostRetries))
 	case opts.Cost != nil && opts.Limiter == nil:
 		return refuse("Cost", "set", "nil without a Limiter, which it is the cost of")
+	case opts.Limiter != nil && opts.Limiter.Limit() == weir.Limit{}:
+		return refuse("Limiter", "the zero weir.Limiter", "what weir.New returned, or nil for none")
 	case opts.Limiter != nil && opts.Limiter.Limit().Algorithm == weir.Concurrent:
 		return refuse("Limiter", "of "+opts.Limiter.Limit().String(), "of a limit that is a rate; http.Transport.MaxConnsPerHost bounds what is under way")
 	}

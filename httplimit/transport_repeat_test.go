@@ -124,10 +124,18 @@ func TestH8TransportOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for field, opts := range map[string]httplimit.TransportOptions{
-		"MaxWait": {MaxWait: -1}, "Retries": {Retries: -1}, "Cost": {Cost: func(*http.Request) int64 { return 1 }}, "Limiter": {Limiter: limiter},
+	for _, c := range []struct {
+		field string
+		opts  httplimit.TransportOptions
+	}{
+		{"MaxWait", httplimit.TransportOptions{MaxWait: -1}},
+		{"Retries", httplimit.TransportOptions{Retries: -1}},
+		{"Cost", httplimit.TransportOptions{Cost: func(*http.Request) int64 { return 1 }}},
+		{"Limiter", httplimit.TransportOptions{Limiter: limiter}},
+		{"Limiter", httplimit.TransportOptions{Limiter: new(weir.Limiter)}},
 	} {
-		if _, err := httplimit.NewTransport(opts); err == nil || !strings.Contains(err.Error(), "."+field+" is") || !strings.Contains(err.Error(), "accepted: ") {
+		field := c.field
+		if _, err := httplimit.NewTransport(c.opts); err == nil || !strings.Contains(err.Error(), "."+field+" is") || !strings.Contains(err.Error(), "accepted: ") {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
