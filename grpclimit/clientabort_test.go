@@ -129,3 +129,26 @@ func TestAStreamThatHasEndedLeavesNothing(t *testing.T) {
 		}
 	}
 }
+
+// A message that gRPC itself does not send, as one that is too large, ends the stream too, and what it has is let go of.
+func TestAMessageThatGRPCRefusesEndsItsStream(t *testing.T) {
+	var ended func() error
+	streamer := func(ctx context.Context, d *grpc.StreamDesc, cc *grpc.ClientConn, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+		ended = ctx.Err
+		return cc.NewStream(ctx, d, method, opts...)
+	}
+	duplex := func(both pb.TestService_FullDuplexCallServer) error { <-both.Context().Done(); return nil }
+	cc := dial(t, listen(t, &service{duplex: duplex}))
+	desc := &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}
+	s, err := newClient(t, grpclimit.ClientOptions{}).Stream(t.Context(), desc, cc, pb.TestService_FullDuplexCall_FullMethodName, streamer, grpc.MaxCallSendMsgSize(5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SendMsg(&pb.StreamingOutputCallRequest{}); err != nil || ended() != nil {
+		t.Fatalf("a message that is small enough: %v, and the context %v", err, ended())
+	}
+	wantCode(t, s.SendMsg(&pb.StreamingOutputCallRequest{Payload: &pb.Payload{Body: make([]byte, 100)}}), codes.ResourceExhausted)
+	if ended() == nil {
+		t.Error("the stream has ended, and its context has not")
+	}
+}

@@ -36,7 +36,11 @@ func (s *clientStream) SendMsg(m any) error {
 			return err
 		}
 	}
-	return s.ClientStream.SendMsg(m)
+	err := s.ClientStream.SendMsg(m)
+	if err != nil && !errors.Is(err, io.EOF) { // io.EOF: it has ended, and RecvMsg says how
+		s.abort()
+	}
+	return err
 }
 
 // RecvMsg implements grpc.ClientStream.
