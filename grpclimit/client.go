@@ -36,7 +36,7 @@ type ClientOptions struct {
 // A Client keeps to a pace, and to what servers say: to the RetryInfo of calls that were refused with RESOURCE_EXHAUSTED or UNAVAILABLE, and to the metadata of answers that say, as
 // RateLimit of HTTP does, how much is left for how long. Calls wait for it, first in, first out, or fail at once if they can't; their error is a status of RESOURCE_EXHAUSTED, with a RetryInfo,
 // or of DEADLINE_EXCEEDED. What the server is not asked then it need not refuse. After such a wait one call goes first, and the others follow as it is answered. Waits end a little later than
-// they must, each by another time, so that the clients of a server do not come back all at once.
+// they must, if there is time for that, each by another time, so that the clients of a server do not come back all at once.
 //
 // Its methods are interceptors, for any number of connections at once:
 //

@@ -45,7 +45,7 @@ type TransportOptions struct {
 //     left, no more than that is sent, requests that are under way counted.
 //   - After such a pause one request goes, and the others when it is answered, as many as the answer has room for; if it doesn't say, one more for each answer.
 //     One that is not answered holds them back for two seconds. However long the server says, after an hour, or MaxWait if that is longer, one request asks again.
-//     A pause is up to a tenth longer than the server says, by chance, so that the clients of a server do not all come back at once.
+//     A pause is up to a tenth longer than the server says, by chance, if there is time for that, so that the clients of a server do not all come back at once.
 //   - Those who wait go first come, first served. Who could not be served by the deadline of its context is told so at once, with an error that is [context.DeadlineExceeded],
 //     and nothing is sent, or taken of the limiter.
 //

@@ -298,6 +298,18 @@ func TestTransportPausesDiffer(t *testing.T) {
 	})
 }
 
+// A server that asks for as long as requests can wait at most is waited for.
+func TestTransportWaitsAMinute(t *testing.T) {
+	for range 10 {
+		bubble(t, httplimit.TransportOptions{Retries: 1}, replies(fixed(429, "Retry-After", "60"), fixed(200)), func(t *testing.T, s *fakeServer, c *http.Client) {
+			if answer := send(t, c, endpoint); answer.StatusCode != http.StatusOK {
+				t.Fatalf("status %d after %v", answer.StatusCode, time.Since(s.start))
+			}
+			within(t, "again", s.came[1], time.Minute, time.Minute)
+		})
+	}
+}
+
 // After a pause one request goes, and of a server that does not say how many more it lets pass, one more for each answer. They go in the order in which they came.
 func TestTransportComesBackOneByOne(t *testing.T) {
 	var mu sync.Mutex

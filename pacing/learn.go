@@ -2,7 +2,6 @@ package pacing
 
 import (
 	"cmp"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -16,7 +15,9 @@ func (v *server) learn(said Said, f flight, now time.Time) {
 		v.windows = nil
 		v.pace(1)
 		if wait := said.Report.RetryAfter; wait > 0 {
-			v.notBefore = later(v.notBefore, now.Add(jittered(min(wait, v.longest))))
+			if p := newPause(wait, now); v.end(p).After(v.end(v.pause)) {
+				v.pause = p
+			}
 		}
 		return
 	}
@@ -41,7 +42,7 @@ func (v *server) learn(said Said, f flight, now time.Time) {
 // see keeps what an answer says of one limit, unless more recent answers leave less.
 func (v *server) see(s header.State, f flight, now time.Time) {
 	w := window{
-		name: s.Name, partition: s.Partition, left: s.Remaining, until: now.Add(jittered(s.Within)), heard: now, sent: v.sent,
+		name: s.Name, partition: s.Partition, left: s.Remaining, pause: newPause(s.Within, now), sent: v.sent,
 		other: s.Unit != "" && s.Unit != "requests" && s.Unit != "request",
 	}
 	for _, other := range v.flights {
@@ -62,16 +63,4 @@ func (v *server) see(s header.State, f flight, now time.Time) {
 			v.windows[slices.Index(v.windows, most)] = w
 		}
 	}
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-// jittered returns the wait, longer by up to a tenth, and at most ten seconds.
-func jittered(wait time.Duration) time.Duration {
-	return wait + rand.N(min(wait/10, 10*time.Second)+1) //nolint:gosec // nothing is secret about it
 }

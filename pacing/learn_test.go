@@ -54,22 +54,6 @@ func TestLearnLeavesTheReport(t *testing.T) {
 	}
 }
 
-// Waits are longer by up to a tenth by chance, and by no more than ten seconds.
-func TestJitter(t *testing.T) {
-	for wait, most := range map[time.Duration]time.Duration{10 * time.Second: time.Second, 100 * time.Second: 10 * time.Second, 100 * time.Hour: 10 * time.Second} {
-		longest := time.Duration(0)
-		for range 200 {
-			more := jittered(wait) - wait
-			if longest = max(longest, more); more < 0 || more > most {
-				t.Fatalf("%v is %v more", wait, more)
-			}
-		}
-		if longest < most/2 {
-			t.Errorf("%v is never more than %v more", wait, longest)
-		}
-	}
-}
-
 // Who comes when others wait goes behind them, also at the moment in which the first of them may go and has not gone yet.
 func TestNobodyOvertakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -18,22 +18,29 @@ func (s *Servers) queue(ctx context.Context, most time.Duration, t *Ticket) erro
 	v, w := t.server, &waiter{turn: t.turn, again: make(chan struct{}, 1)}
 	place, _ := slices.BinarySearchFunc(v.waiters, w.turn, func(w *waiter, turn uint64) int { return cmp.Compare(w.turn, turn) })
 	v.waiters = slices.Insert(v.waiters, place, w)
-	patience := time.NewTimer(most)
+	now := time.Now()
+	last, patience := now.Add(most), time.NewTimer(most)
 	defer patience.Stop()
-	for {
-		now := time.Now()
+	for ; ; now = time.Now() {
+		err := TooLong(ctx, v.blocked(now).Sub(now), last.Sub(now))
+		if err == nil {
+			v.hurry(ctx, now, last)
+		}
 		look := v.opens(now)
-		if v.waiters[0] == w && !look.After(now) {
+		first := v.waiters[0] == w
+		if first && !look.After(now) {
 			v.forget(w)
 			s.letGo(t)
 			return nil
 		}
-		err := TooLong(ctx, v.blocked(now).Sub(now), most)
-		if v.waiters[0] != w {
+		if err == nil && !last.After(now) {
+			err = &WaitError{Most: most}
+		}
+		if !first {
 			look = time.Time{} // who is first looks then, and tells the next
 		}
 		if err == nil {
-			err = s.wait(ctx, w, look, patience, most)
+			err = s.wait(ctx, w, look, patience)
 		}
 		if err != nil {
 			v.forget(w)
@@ -43,8 +50,8 @@ func (s *Servers) queue(ctx context.Context, most time.Duration, t *Ticket) erro
 	}
 }
 
-// wait gives the mutex up, and waits until there is something to look at: a signal, or the time, if there is one.
-func (s *Servers) wait(ctx context.Context, w *waiter, until time.Time, patience *time.Timer, most time.Duration) error {
+// wait gives the mutex up, and waits until there is something to look at: a signal, the time, if there is one, or the end of its patience.
+func (s *Servers) wait(ctx context.Context, w *waiter, until time.Time, patience *time.Timer) error {
 	s.mu.Unlock()
 	defer s.mu.Lock()
 	var reached <-chan time.Time
@@ -57,7 +64,6 @@ func (s *Servers) wait(ctx context.Context, w *waiter, until time.Time, patience
 	case <-w.again:
 	case <-reached:
 	case <-patience.C:
-		return &WaitError{Most: most}
 	case <-ctx.Done():
 		return ctx.Err()
 	}

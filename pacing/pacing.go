@@ -89,7 +89,7 @@ func (s *Servers) Confirm(t *Ticket) bool {
 }
 
 // Answered keeps what the answer to a request says. The request is then under way no longer; of an answer that says more later, as a stream does, Answered is called again.
-// It returns until when nothing may be sent, the zero time if something may be.
+// It returns until when nothing may be sent, the zero time if something may be. That is what servers said: Enter waits up to a tenth longer, by chance, if there is time.
 func (s *Servers) Answered(t *Ticket, said Said) (until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

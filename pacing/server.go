@@ -6,18 +6,15 @@ import (
 	"time"
 )
 
-// MostPause is the longest that nothing is sent to a server because it said so, unless requests would wait longer: then one may ask again.
-const MostPause = time.Hour
-
 // A server is what is known of a server: what it said, what is under way to it, and who waits.
 type server struct {
 	waiters []*waiter // in the order in which they came
 	flights []flight  // requests that were let go and are not answered, in order
 	sent    uint64    // the number of the last that was let go; when it was made, of the last that was let go to any server
 
-	longest   time.Duration // that nothing is sent because of what it said
-	notBefore time.Time     // of Retry-After
-	windows   []window      // of RateLimit, each name once
+	longest time.Duration // that nothing is sent because of what it said
+	pause   pause         // of Retry-After
+	windows []window      // of RateLimit, each name once
 	// width, if not 0, is how many requests may be under way of those after the number paused: after a pause they come back one by one.
 	width  int
 	paused uint64
@@ -32,8 +29,8 @@ type flight struct {
 // A window is what a server said of one limit.
 type window struct {
 	name, partition string
-	left            int64 // as it last said
-	until, heard    time.Time
+	left            int64  // as it last said
+	pause           pause  // how long that is so
 	sent            uint64 // how many requests had been let go when it said so: later ones it could not count
 	counted         uint64 // flights up to this number are sure to be counted in left; others may not be
 	other           bool   // left counts something other than requests: it matters only when it is 0
@@ -57,42 +54,21 @@ func (v *server) used(w window) bool {
 	return w.left <= 0 || !w.other && w.left <= int64(len(v.after(w.counted)))
 }
 
-// end returns when a window is over that is used, however long it is.
-func (v *server) end(w window) time.Time {
-	if most := w.heard.Add(v.longest); most.Before(w.until) {
-		return most
-	}
-	return w.until
-}
-
 // pace makes requests go one by one from now on, or if width is 0, no longer.
 func (v *server) pace(width int) {
 	v.width, v.paused = width, v.sent
 }
 
-// blocked returns until when nothing may be sent, the zero time if something may be, or may be when requests are answered.
-func (v *server) blocked(now time.Time) (until time.Time) {
-	if v.notBefore.After(now) {
-		until = v.notBefore
-	}
-	for _, w := range v.windows {
-		if end := v.end(w); w.left <= 0 && end.After(now) {
-			until = later(until, end)
-		}
-	}
-	return until
-}
-
 // opens returns from when on one more request may be sent if nothing is answered before; that is not after now if one may be.
 func (v *server) opens(now time.Time) time.Time {
 	v.expire(now)
-	at := v.notBefore
+	at := v.end(v.pause)
 	if after := v.after(v.paused); v.width > 0 && len(after) >= v.width {
 		at = later(at, after[len(after)-v.width].at.Add(settled))
 	}
 	for _, w := range v.windows {
 		if v.used(w) {
-			at = later(at, v.end(w))
+			at = later(at, v.end(w.pause))
 		}
 	}
 	return at
@@ -105,7 +81,7 @@ func (v *server) open(now time.Time) bool { return !v.opens(now).After(now) }
 func (v *server) expire(now time.Time) {
 	v.windows = slices.DeleteFunc(v.windows, func(w window) bool {
 		used := v.used(w)
-		over := !w.until.After(now) || used && !v.end(w).After(now)
+		over := !w.pause.full().After(now) || used && !v.end(w.pause).After(now)
 		if over && used {
 			v.pace(1)
 		}
@@ -116,5 +92,5 @@ func (v *server) expire(now time.Time) {
 // idle reports whether the server holds nobody back, and nothing is under way to it.
 func (v *server) idle(now time.Time) bool {
 	v.expire(now)
-	return len(v.flights) == 0 && len(v.waiters) == 0 && len(v.windows) == 0 && !v.notBefore.After(now)
+	return len(v.flights) == 0 && len(v.waiters) == 0 && len(v.windows) == 0 && !v.end(v.pause).After(now)
 }
