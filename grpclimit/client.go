@@ -27,7 +27,8 @@ type ClientOptions struct {
 	Cost func(ctx context.Context, method string, message any) int64
 	// PerMessage makes each message that is sent on a stream wait for the limiter, in place of the stream.
 	PerMessage bool
-	// MaxWait is how long a call waits, at most, because its server has said so: it fails at once if that would be longer. 0: DefaultMaxWait.
+	// MaxWait is how long a call waits, at most, because its server has said so, all its waits together, also those before it is sent again: it fails at once if that would be longer.
+	// What it waits for Limiter is not counted. 0: DefaultMaxWait.
 	MaxWait time.Duration
 	// Retries is how often a unary call is sent again whose refusal says when it can pass. 0: it is not.
 	Retries int

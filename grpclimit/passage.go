@@ -29,7 +29,7 @@ func (c *Client) passage(ctx context.Context, target, method string) *passage {
 func (p *passage) begin(ctx context.Context, message any, paced bool) error {
 	c := p.client
 	for {
-		if err := c.servers.Enter(ctx, p.server, c.opts.MaxWait, &p.ticket); err != nil {
+		if err := c.servers.Enter(ctx, p.server, p.rest(), &p.ticket); err != nil {
 			return unheeded(err)
 		}
 		if !paced {
@@ -45,6 +45,9 @@ func (p *passage) begin(ctx context.Context, message any, paced bool) error {
 		_, _ = c.opts.Limiter.Refund(context.WithoutCancel(ctx), p.key, cost) // what was taken for nothing comes back by itself
 	}
 }
+
+// rest is what is left of MaxWait.
+func (p *passage) rest() time.Duration { return max(0, p.client.opts.MaxWait-p.ticket.Waited()) }
 
 // paceOrLeave waits for the limiter. If the call does not pass, not even by a panic, its ticket is given back.
 func (p *passage) paceOrLeave(ctx context.Context, message any) (cost int64, err error) {
@@ -87,7 +90,7 @@ func (p *passage) send(ctx context.Context, invoke func(...grpc.CallOption) erro
 	err = invoke(grpc.Header(&head), grpc.Trailer(&trailer))
 	returned = true
 	refused, until := p.answered(err, head, trailer)
-	return refused && pacing.TooLong(ctx, time.Until(until), p.client.opts.MaxWait) == nil, err
+	return refused && pacing.TooLong(ctx, time.Until(until), p.rest()) == nil, err
 }
 
 // answered keeps what the answer to the call says. It reports whether it is a refusal that says when the call can pass, and until when nothing is to be sent.

@@ -30,7 +30,8 @@ type TransportOptions struct {
 	Key func(*http.Request) string
 	// Cost is what a request takes of Limiter; 0 is nothing. Nil: 1.
 	Cost func(*http.Request) int64
-	// MaxWait is the longest that a server can make a request wait. A request that would have to wait longer is not sent, and is a *WaitError. 0: DefaultMaxWait.
+	// MaxWait is the longest that a server can make a request wait, all its waits together, also those before it is sent again. A request that would have to wait longer is not sent,
+	// and is a *WaitError. What it waits for Limiter is not counted. 0: DefaultMaxWait.
 	MaxWait time.Duration
 	// Retries is how many times a request that was denied is sent again, when it may: if its body can be had again (http.Request.GetBody). One that the server had no capacity for,
 	// 503 with Retry-After, must besides be idempotent, or have an Idempotency-Key. If it would have to wait too long for that, or Limiter refuses it, the denial is the answer: of its body
@@ -131,6 +132,7 @@ type passage struct {
 	ticket        pacing.Ticket
 	attempt       int
 	pause         time.Duration // before it is sent again, of a server that does not say
+	paused        time.Duration // all of these so far
 	denial        *http.Response
 }
 
@@ -140,8 +142,9 @@ func (p *passage) admit() error {
 	if err := sleep(ctx, p.pause); err != nil {
 		return err
 	}
+	p.paused += p.pause
 	for {
-		if err := p.t.servers.Enter(ctx, p.server, p.t.maxWait, &p.ticket); err != nil {
+		if err := p.t.servers.Enter(ctx, p.server, p.rest(), &p.ticket); err != nil {
 			return err
 		}
 		if p.t.limiter == nil {
@@ -158,6 +161,9 @@ func (p *passage) admit() error {
 		}
 	}
 }
+
+// rest is what is left of MaxWait.
+func (p *passage) rest() time.Duration { return max(0, p.t.maxWait-p.paused-p.ticket.Waited()) }
 
 // pace waits for the limiter. If it does not pass, not even by a panic, the ticket is given back.
 func (p *passage) pace(ctx context.Context) error {
@@ -190,7 +196,7 @@ func (p *passage) send() (answer *http.Response, again bool, err error) {
 		p.pause = backOff(p.attempt)
 		wait = p.pause
 	}
-	if pacing.TooLong(p.r.Context(), wait, p.t.maxWait) == nil {
+	if pacing.TooLong(p.r.Context(), wait, p.rest()) == nil {
 		if next, err := repeat(p.r); err == nil {
 			p.r, p.denial = next, settle(answer)
 			return nil, true, nil

@@ -53,3 +53,12 @@ func ExampleTooLong() {
 	fmt.Println(errors.Is(err, context.DeadlineExceeded), pacing.TooLong(ctx, time.Millisecond, time.Hour))
 	// Output: true <nil>
 }
+
+// All waits of one request together can be bounded: each may last for what is left.
+func ExampleTicket_Waited() {
+	var servers pacing.Servers
+	var ticket pacing.Ticket
+	err := servers.Enter(context.Background(), "mail.example", time.Minute-ticket.Waited(), &ticket)
+	fmt.Println(err, ticket.Waited())
+	// Output: <nil> 0s
+}

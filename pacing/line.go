@@ -20,7 +20,10 @@ func (s *Servers) queue(ctx context.Context, most time.Duration, t *Ticket) erro
 	v.waiters = slices.Insert(v.waiters, place, w)
 	now := time.Now()
 	last, patience := now.Add(most), time.NewTimer(most)
-	defer patience.Stop()
+	defer func(start time.Time) {
+		patience.Stop()
+		t.waited += time.Since(start)
+	}(now)
 	for ; ; now = time.Now() {
 		err := TooLong(ctx, v.blocked(now).Sub(now), last.Sub(now))
 		if err == nil {

@@ -25,7 +25,11 @@ type Ticket struct {
 	server *server
 	flight flight
 	turn   uint64 // when it came, among all that ever came
+	waited time.Duration
 }
+
+// Waited returns how long a Ticket has waited in line, each time that it entered.
+func (t *Ticket) Waited() time.Duration { return t.waited }
 
 // An Outcome is what became of a request.
 type Outcome uint8

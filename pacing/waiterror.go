@@ -10,7 +10,7 @@ import (
 type WaitError struct {
 	Until time.Time     // when it may be sent; the zero time if that is not known
 	Wait  time.Duration // how long that is; 0 if it is not known: no turn came in the time that it could wait
-	Most  time.Duration // how long it could have waited: the longest wait that the client allows, or until the deadline of its context
+	Most  time.Duration // how long it could have waited: what was left of the longest wait that the client allows, or until the deadline of its context
 	// Deadline says that the deadline was sooner: the error is context.DeadlineExceeded.
 	Deadline bool
 }
@@ -19,11 +19,11 @@ type WaitError struct {
 func (e *WaitError) Error() string {
 	switch {
 	case e.Wait == 0:
-		return fmt.Sprintf("pacing: no turn came in %v (MaxWait): others were before, or are under way and not answered", e.Most)
+		return fmt.Sprintf("pacing: no turn came in %v, which was left of MaxWait: others were before, or are under way and not answered", e.Most)
 	case e.Deadline:
 		return fmt.Sprintf("pacing: the server asked to wait %v more, and the deadline is in %v", e.Wait, e.Most)
 	}
-	return fmt.Sprintf("pacing: the server asked to wait %v more; accepted: up to %v (MaxWait)", e.Wait, e.Most)
+	return fmt.Sprintf("pacing: the server asked to wait %v more; accepted: up to %v, which is left of MaxWait", e.Wait, e.Most)
 }
 
 // Unwrap returns context.DeadlineExceeded if that is why the request could not wait.
