@@ -25,7 +25,8 @@ type TransportOptions struct {
 	// Limiter, if not nil, is the pace: each request takes its cost of it before it is sent, and waits for that if it must. Its limit has to stay a rate: requests fail while it is one of
 	// concurrency, since nothing would give back what they take.
 	Limiter *weir.Limiter
-	// Key is who is counted by Limiter. What a server says is kept apart by it too: for a client that is several to a server, because it has several tokens. Nil: the
+	// Key is who is counted by Limiter. What a server says is kept apart by it too: for a client that is several to a server, because it has several tokens, or for parts of a server that have limits of
+	// their own. Nil: the
 	// origin of the request, as in "https://example.com:443".
 	Key func(*http.Request) string
 	// Cost is what a request takes of Limiter; 0 is nothing. Nil: 1.
@@ -44,7 +45,8 @@ type TransportOptions struct {
 //   - After a 429 or 503 with Retry-After, nothing more is sent to that origin before the time is over.
 //   - When a server says in RateLimit (or X-RateLimit-*) that nothing is left, nothing is sent before the window that it tells is over. When it says that some is
 //     left, no more than that is sent, requests that are under way counted.
-//   - After such a pause one request goes, and the others when it is answered, as many as the answer has room for; if it doesn't say, one more for each answer.
+//   - After such a pause one request goes, and the others when it is answered, as many as the answer has room for if it tells of the limits that the pause was for; if not, one more for
+//     each answer.
 //     One that is not answered holds them back for two seconds. However long the server says, after an hour, or MaxWait if that is longer, one request asks again.
 //     A pause is up to a tenth longer than the server says, by chance, if there is time for that, so that the clients of a server do not all come back at once.
 //   - Those who wait go first come, first served. Who could not be served by the deadline of its context is told so at once, with an error that is [context.DeadlineExceeded],

@@ -105,20 +105,29 @@ func TestTransportWaitsForADay(t *testing.T) {
 	})
 }
 
-// After a pause they still go one by one when the server fails, or can't be reached; when its answer says how many may, so many do.
+// After a pause they still go one by one when the server fails, or can't be reached; when its answer says how many may, by the limit that the pause was for, so many do.
 func TestTransportWidth(t *testing.T) {
 	for name, test := range map[string]struct {
+		denial string // what it says of limits
 		answer func() *http.Response
 		want   []float64
 	}{
-		"fails":       {fixed(500), []float64{0, 1, 2, 3}},
-		"unreachable": {func() *http.Response { return nil }, []float64{0, 1, 2, 3}},
-		"tells":       {fixed(200, "RateLimit", `"a";r=50;t=60`), []float64{0, 1, 1, 1}},
-		"served":      {fixed(200), []float64{0, 1, 1, 2}},
-		"denies":      {fixed(429), []float64{0, 1, 2, 3}},
+		"fails":                    {`"a";r=0`, fixed(500), []float64{0, 1, 2, 3}},
+		"unreachable":              {`"a";r=0`, func() *http.Response { return nil }, []float64{0, 1, 2, 3}},
+		"tells":                    {`"a";r=0`, fixed(200, "RateLimit", `"a";r=50;t=60`), []float64{0, 1, 1, 1}},
+		"tells of another":         {`"a";r=0`, fixed(200, "RateLimit", `"b";r=50;t=60`), []float64{0, 1, 1, 2}},
+		"tells, as its failure":    {`"a";r=0`, fixed(500, "RateLimit", `"a";r=50;t=60`), []float64{0, 1, 1, 1}},
+		"tells of what had some":   {`"a";r=0, "b";r=9`, fixed(200, "RateLimit", `"b";r=50;t=60`), []float64{0, 1, 1, 2}},
+		"tells of what had none":   {`"a";r=0, "b";r=9`, fixed(200, "RateLimit", `"a";r=50;t=60`), []float64{0, 1, 1, 1}},
+		"tells of one of two":      {`"a";r=0, "b";r=0`, fixed(200, "RateLimit", `"a";r=50;t=60`), []float64{0, 1, 1, 2}},
+		"tells of one that costs":  {`"a";r=3`, fixed(200, "RateLimit", `"a";r=50;t=60`), []float64{0, 1, 1, 1}},
+		"tells, of what is not":    {``, fixed(200, "RateLimit", `"a";r=50;t=60`), []float64{0, 1, 1, 2}},
+		"tells of another's share": {`"a";r=0;pk=:eA==:`, fixed(200, "RateLimit", `"a";r=50;t=60;pk=:eQ==:`), []float64{0, 1, 1, 2}},
+		"served":                   {`"a";r=0`, fixed(200), []float64{0, 1, 1, 2}},
+		"denies":                   {`"a";r=0`, fixed(429), []float64{0, 1, 2, 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer := replies(fixed(429), func() *http.Response { time.Sleep(time.Second); return test.answer() }) // a pause without a time
+			answer := replies(fixed(429, "RateLimit", test.denial), func() *http.Response { time.Sleep(time.Second); return test.answer() }) // a pause without a time
 			bubble(t, httplimit.TransportOptions{}, answer, func(t *testing.T, s *fakeServer, c *http.Client) {
 				send(t, c, endpoint)
 				var all sync.WaitGroup

@@ -13,7 +13,7 @@ func (v *server) learn(said Said, f flight, now time.Time) {
 	if said.Report.Retry && (said.Outcome == Denied || said.Outcome == Busy) {
 		// Retry-After wins over what the limits say, of this answer and of those before.
 		v.windows = nil
-		v.pace(1)
+		v.back.begin(v.sent, causes(said.Report.Limits)...)
 		if wait := said.Report.RetryAfter; wait > 0 {
 			if p := newPause(wait, now); v.end(p).After(v.end(v.pause)) {
 				v.pause = p
@@ -21,28 +21,25 @@ func (v *server) learn(said Said, f flight, now time.Time) {
 		}
 		return
 	}
-	told := false
+	var told []limitName
 	for _, s := range said.Report.Limits {
 		if s.Within > 0 && s.Unit != "concurrent-requests" {
 			v.see(s, f, now)
-			told = true
+			told = append(told, limitName{s.Name, s.Partition})
 		}
 	}
 	switch {
 	case said.Outcome == Denied:
-		v.pace(1)
-	case f.number <= v.paused: // sent before the pause: it says nothing of what is after it
-	case told:
-		v.pace(0) // the windows say how many
-	case v.width > 0 && said.Outcome == Served:
-		v.width++
+		v.back.begin(v.sent, causes(said.Report.Limits)...)
+	case v.back.width > 0 && f.number > v.back.since: // sent before the pause, it would say nothing of what is after it
+		v.back.answered(said.Outcome == Served, told)
 	}
 }
 
 // see keeps what an answer says of one limit, unless more recent answers leave less.
 func (v *server) see(s header.State, f flight, now time.Time) {
 	w := window{
-		name: s.Name, partition: s.Partition, left: s.Remaining, pause: newPause(s.Within, now), sent: v.sent,
+		limitName: limitName{s.Name, s.Partition}, left: s.Remaining, pause: newPause(s.Within, now), sent: v.sent,
 		other: s.Unit != "" && s.Unit != "requests" && s.Unit != "request",
 	}
 	for _, other := range v.flights {
@@ -50,7 +47,7 @@ func (v *server) see(s header.State, f flight, now time.Time) {
 			w.counted = other.number
 		}
 	}
-	i := slices.IndexFunc(v.windows, func(other window) bool { return other.name == w.name && other.partition == w.partition })
+	i := slices.IndexFunc(v.windows, func(other window) bool { return other.limitName == w.limitName })
 	switch {
 	case i >= 0 && (f.number > v.windows[i].sent || w.left < v.windows[i].left):
 		v.windows[i] = w

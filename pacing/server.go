@@ -15,9 +15,7 @@ type server struct {
 	longest time.Duration // that nothing is sent because of what it said
 	pause   pause         // of Retry-After
 	windows []window      // of RateLimit, each name once
-	// width, if not 0, is how many requests may be under way of those after the number paused: after a pause they come back one by one.
-	width  int
-	paused uint64
+	back    comeback      // after the pause before
 }
 
 // A flight is a request that is under way.
@@ -28,12 +26,12 @@ type flight struct {
 
 // A window is what a server said of one limit.
 type window struct {
-	name, partition string
-	left            int64  // as it last said
-	pause           pause  // how long that is so
-	sent            uint64 // how many requests had been let go when it said so: later ones it could not count
-	counted         uint64 // flights up to this number are sure to be counted in left; others may not be
-	other           bool   // left counts something other than requests: it matters only when it is 0
+	limitName
+	left    int64  // as it last said
+	pause   pause  // how long that is so
+	sent    uint64 // how many requests had been let go when it said so: later ones it could not count
+	counted uint64 // flights up to this number are sure to be counted in left; others may not be
+	other   bool   // left counts something other than requests: it matters only when it is 0
 }
 
 // settled is how long after one request another has to be sent to be counted after it by the server, for all that networks do. It is also how long a request
@@ -54,17 +52,12 @@ func (v *server) used(w window) bool {
 	return w.left <= 0 || !w.other && w.left <= int64(len(v.after(w.counted)))
 }
 
-// pace makes requests go one by one from now on, or if width is 0, no longer.
-func (v *server) pace(width int) {
-	v.width, v.paused = width, v.sent
-}
-
 // opens returns from when on one more request may be sent if nothing is answered before; that is not after now if one may be.
 func (v *server) opens(now time.Time) time.Time {
 	v.expire(now)
 	at := v.end(v.pause)
-	if after := v.after(v.paused); v.width > 0 && len(after) >= v.width {
-		at = later(at, after[len(after)-v.width].at.Add(settled))
+	if after, width := v.after(v.back.since), v.back.width; width > 0 && len(after) >= width {
+		at = later(at, after[len(after)-width].at.Add(settled))
 	}
 	for _, w := range v.windows {
 		if v.used(w) {
@@ -83,7 +76,7 @@ func (v *server) expire(now time.Time) {
 		used := v.used(w)
 		over := !w.pause.full().After(now) || used && !v.end(w.pause).After(now)
 		if over && used {
-			v.pace(1)
+			v.back.begin(v.sent, w.limitName)
 		}
 		return over
 	})
