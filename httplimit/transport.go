@@ -25,9 +25,8 @@ type TransportOptions struct {
 	// Limiter, if not nil, is the pace: each request takes its cost of it before it is sent, and waits for that if it must. Its limit has to stay a rate: requests fail while it is one of
 	// concurrency, since nothing would give back what they take.
 	Limiter *weir.Limiter
-	// Key is who is counted by Limiter. What a server says is kept apart by it too: for a client that is several to a server, because it has several tokens, or for parts of a server that have limits of
-	// their own. Nil: the
-	// origin of the request, as in "https://example.com:443".
+	// Key is who is counted by Limiter. What a server says is kept apart by it too: for a client that is several to a server, because it has several tokens, or for parts of a server
+	// that have limits of their own. Nil: the origin of the request, as in "https://example.com:443".
 	Key func(*http.Request) string
 	// Cost is what a request takes of Limiter; 0 is nothing. Nil: 1.
 	Cost func(*http.Request) int64

@@ -8,7 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/admission"
 	"github.com/weirlimit/weir/httplimit"
+	"github.com/weirlimit/weir/httplimit/header"
 )
 
 // The answer of a request that was sent before a pause says nothing of what is after it: one goes first all the same.
@@ -141,6 +144,47 @@ func TestTransportWidth(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Parts of a server that have limits of their own, told apart by Key: none is denied, and none waits for another.
+func TestTransportPartsByKey(t *testing.T) {
+	var parts map[string]*weir.Limiter
+	answer := func(r *http.Request) *http.Response {
+		time.Sleep(time.Millisecond)
+		l := parts[r.URL.Path]
+		d, err := l.Take(r.Context(), "client", 1)
+		if err != nil {
+			t.Error(err)
+		}
+		answer := told(200)
+		if !d.Allowed {
+			answer = told(429, "Retry-After", header.RetryAfter(d.RetryAfter))
+		}
+		header.Draft11.Write(answer.Header, []admission.Standing{{Name: r.URL.Path, Limit: l.Limit(), Decision: d}}, time.Now())
+		return answer
+	}
+	byPath := func(r *http.Request) string { return r.URL.Path }
+	bubble(t, httplimit.TransportOptions{Key: byPath}, answer, func(t *testing.T, s *fakeServer, c *http.Client) {
+		parts = map[string]*weir.Limiter{"/a": newPace(t, "10/1s burst=1"), "/b": newPace(t, "100/1s")}
+		var all sync.WaitGroup
+		for path := range parts {
+			send(t, c, "https://api.example"+path)
+			for range 5 {
+				all.Go(func() {
+					for range 10 {
+						send(t, c, "https://api.example"+path)
+					}
+					if took := time.Since(s.start); path == "/b" && took > time.Second {
+						t.Errorf("%s took %v", path, took)
+					}
+				})
+			}
+		}
+		all.Wait()
+		if s.denied > 0 || len(s.came) != 102 {
+			t.Errorf("%d of %d requests were denied", s.denied, len(s.came))
+		}
+	})
 }
 
 // What a server says in milliseconds is kept to as such: a second would leave most of the limit unused.
