@@ -13,6 +13,9 @@ type bound struct {
 }
 
 func bind(s store.Store, limit Limit, name string) (*bound, error) {
+	if err := limit.Validate(); err != nil {
+		return nil, err
+	}
 	binding, err := s.Bind(store.Spec{Limit: limit, Name: name})
 	if err != nil {
 		return nil, err

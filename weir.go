@@ -110,7 +110,8 @@ func WithClock(now func() time.Time) Option { return func(o *options) { o.now = 
 // can change (see [Limiter.SetLimit]), and what was used stays used. The state of others, also of equal limit, is apart.
 func WithName(name string) Option { return func(o *options) { o.name = name } }
 
-// New returns a limiter. It refuses a limit that makes no sense with a *LimitError.
+// New returns a limiter. It refuses a limit that makes no sense with a *LimitError, and so a Period that is
+// likely to lack its unit, such as 60 for 60 * time.Second (see [algorithm.Limit.Validate]).
 func New(limit Limit, opts ...Option) (*Limiter, error) {
 	var o options
 	for _, opt := range opts {

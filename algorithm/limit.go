@@ -33,7 +33,7 @@ const DefaultCells = 60
 type Limit struct { //nolint:recvcheck // a limit is a value; only UnmarshalText has to change one
 	Algorithm Algorithm     // "" is TokenBucket
 	Count     int64         // units per Period, at least 1
-	Period    time.Duration // at least 1ns
+	Period    time.Duration // at least 1ns; see Validate for those of less than 1ms
 
 	// Burst is the most units admitted at one instant from a fresh key; 0 means Count.
 	// For token-bucket, gcra, leaky-bucket and refill-bucket.
@@ -52,6 +52,10 @@ type Limit struct { //nolint:recvcheck // a limit is a value; only UnmarshalText
 	Zone string
 	// Anchor is where a unit of the calendar begins; see [Unit]. 0 means where the calendar has it. For calendar.
 	Anchor int64
+
+	// nanoseconds is true if ParseLimit read a Period that would be a slip in a literal. Canonical clears it
+	// for all other periods, so that equal limits are equal values.
+	nanoseconds bool
 }
 
 // A LimitError says which field of a limit makes no sense, what it was, and what would be accepted.
@@ -72,6 +76,7 @@ func refuse(field string, value any, accept string, args ...any) error {
 
 // Canonical returns l with its defaults filled in, the form in which equal limits are equal values.
 func (l Limit) Canonical() Limit {
+	l.nanoseconds = l.nanoseconds && l.slip()
 	if l.Algorithm == "" {
 		l.Algorithm = TokenBucket
 	}
@@ -117,9 +122,28 @@ func (l Limit) Capacity() int64 {
 }
 
 // Validate reports the first field that makes no sense, as a *LimitError.
+//
+// It refuses a Period of less than 1ms that is not a whole number of microseconds: Period: 60 is 60
+// nanoseconds, and almost always a slip for 60 * time.Second. [ParseLimit] reads such periods, because their text
+// has a unit. Compile accepts them.
 func (l Limit) Validate() error {
-	_, err := Compile(l, time.Nanosecond)
-	return err
+	if _, err := Compile(l, time.Nanosecond); err != nil {
+		return err
+	}
+	if l.slip() && !l.nanoseconds {
+		field := "period"
+		if l.Algorithm == Concurrent {
+			field = "lease"
+		}
+		return refuse(field, l.Period,
+			"1ms or longer, or whole microseconds, such as 60 * time.Second; if nanoseconds are meant, ParseLimit(%q)", l.String())
+	}
+	return nil
+}
+
+// slip reports whether Period is likely a number that was written without a unit.
+func (l Limit) slip() bool {
+	return 0 < l.Period && l.Period < time.Millisecond && l.Period%time.Microsecond != 0
 }
 
 // validate checks the fields one by one; Compile checks the products that it makes of them.

@@ -163,6 +163,49 @@ func TestLimitIsRefused(t *testing.T) {
 	}
 }
 
+// A number without a unit is nanoseconds. Texts have units, and Compile is for callers that mean it.
+func TestPeriodOfNanosecondsIsRefusedUnlessTextSaysIt(t *testing.T) {
+	for _, test := range []struct {
+		limit algorithm.Limit
+		want  refusal
+	}{
+		{algorithm.Limit{Count: 100, Period: 60}, refusal{"period", "60ns", `60 * time.Second; if nanoseconds are meant, ParseLimit("100/60ns")`}},
+		{algorithm.Limit{Count: 100, Period: 3600}, refusal{"period", "3.6µs", `ParseLimit("100/3.6µs")`}},
+		{algorithm.Limit{Count: 100, Period: 86400, Burst: 7}, refusal{"period", "86.4µs", `ParseLimit("100/86.4µs burst=7")`}},
+		{algorithm.Limit{Algorithm: algorithm.Concurrent, Count: 5, Period: 30}, refusal{"lease", "30ns", `ParseLimit("concurrent 5 lease=30ns")`}},
+	} {
+		err := test.limit.Validate()
+		test.want.check(t, test.limit, err)
+		if !compiles(test.limit) {
+			t.Errorf("Compile refuses %v", test.limit)
+		}
+		parsed, err := algorithm.ParseLimit(test.limit.String())
+		if err != nil || parsed.Validate() != nil || parsed.Period != test.limit.Period {
+			t.Errorf("ParseLimit(%q) = %v, %v", test.limit.String(), parsed, err)
+		}
+		again, err := algorithm.ParseLimit(test.limit.String())
+		if err != nil || again != parsed {
+			t.Errorf("ParseLimit(%q) returns unequal limits", test.limit.String())
+		}
+		parsed.Period = time.Minute
+		literal := test.limit
+		literal.Period = time.Minute
+		if parsed.Canonical() != literal.Canonical() {
+			t.Errorf("%v with another period differs from a literal", test.limit)
+		}
+	}
+	for _, text := range []string{"sliding-window 3/12ns", "sliding-buckets 8/40ns cells=4", "1/999ns", "1/1500ns"} {
+		if l, err := algorithm.ParseLimit(text); err != nil || l.Validate() != nil {
+			t.Errorf("ParseLimit(%q): %v, %v", text, err, l.Validate())
+		}
+	}
+	for _, period := range []time.Duration{time.Microsecond, 500 * time.Microsecond, time.Millisecond, time.Millisecond + 1} {
+		if err := (algorithm.Limit{Count: 1, Period: period}).Validate(); err != nil {
+			t.Errorf("period %v: %v", period, err)
+		}
+	}
+}
+
 // A clock of microseconds can't tell windows that are not whole ones.
 func TestLimitIsRefusedInMicroseconds(t *testing.T) {
 	for text, want := range map[string]refusal{

@@ -52,6 +52,7 @@ func ParseLimit(text string) (Limit, error) {
 			return Limit{}, err
 		}
 	}
+	l.nanoseconds = true // the text has a unit
 	l = l.Canonical()
 	if l.Algorithm == Concurrent && !seen["lease"] {
 		return Limit{}, refuse("lease", "none", "how long a unit is in flight if nobody releases it, such as lease=30s")
