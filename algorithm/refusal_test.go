@@ -106,7 +106,7 @@ func TestTextOfCalendarAndConcurrentIsRefused(t *testing.T) {
 		"fixed-window 10/day":            {"period", `"day"`, "are for calendar"},
 		"gcra 10/month":                  {"period", `"month"`, "a duration for gcra"},
 		"calendar 10/1h":                 {"period", `"1h"`, "day, week, month or year"},
-		"10/quarter":                     {"period", `"1quarter"`, "day, week, month or year"},
+		"10/quarter":                     {"period", `"quarter"`, "day, week, month or year"},
 		"10/1m tz=UTC":                   {"tz", `"UTC"`, "none for token-bucket"},
 		"10/1m anchor=3":                 {"anchor", `"3"`, "none but for day, week, month or year"},
 		"10/1m lease=3s":                 {"lease", `"3s"`, "none for token-bucket"},

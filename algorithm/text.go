@@ -18,12 +18,27 @@ const maxText = 200
 //	concurrent count lease=duration
 //
 // as in "100/1m", "gcra 10/1s burst=20", "sliding-buckets 100/1m cells=60", "10000/month anchor=15 tz=Europe/Berlin" or
-// "concurrent 10 lease=30s". The period is a Go duration; a
-// bare unit stands for one of it ("10/s"). The limit that it returns is valid, and in canonical form.
+// "concurrent 10 lease=30s".
+//
+// The period and the lease are Go durations. Their units may also be sec, second, min, minute, hour, the plurals of
+// second, minute and hour, and d for 24 hours. A unit without a number stands for one: 10/s, 5/min. A bare d is
+// rejected, because a day is ambiguous: 500/day begins anew at midnight, 500/1d is 500/24h.
+//
+// The returned limit is valid and in canonical form. The error is a [*LimitError].
 func ParseLimit(text string) (Limit, error) {
 	if len(text) > maxText {
 		return Limit{}, refuse("text", fmt.Sprintf("of %d bytes", len(text)), "at most %d bytes", maxText)
 	}
+	l, err := parseLimit(text)
+	if refused, ok := errors.AsType[*LimitError](err); ok {
+		if near := nearest(text); near != "" {
+			refused.Accept += "; did you mean " + near + "?"
+		}
+	}
+	return l, err
+}
+
+func parseLimit(text string) (Limit, error) {
 	words := strings.Fields(text)
 	var l Limit
 	if len(words) > 0 && !strings.Contains(words[0], "/") {
@@ -87,12 +102,9 @@ func (l *Limit) parseRate(word string) (err error) {
 	if l.Algorithm == Calendar {
 		return refuse("period", fmt.Sprintf("%q", period), "%s", unitsAccepted)
 	}
-	if period != "" && period[0] >= 'a' {
-		period = "1" + period
-	}
-	l.Period, err = time.ParseDuration(period)
-	if err != nil {
-		return refuse("period", fmt.Sprintf("%q", period), "a duration such as 1s, 500ms, 1m, 1h30m or 24h, up to 292 years, or "+unitsAccepted)
+	var ok bool
+	if l.Period, ok = parsePeriod(period); !ok || period == "d" {
+		return refuse("period", fmt.Sprintf("%q", period), "a duration such as 1s, 500ms, min, 1h30m, 24h or 7d, up to 292 years, or "+unitsAccepted)
 	}
 	return nil
 }
@@ -143,7 +155,8 @@ func (l *Limit) parseCalendarOption(name, value string) (err error) {
 	case name == "anchor":
 		l.Anchor, err = l.Unit.parseAnchor(value)
 	default:
-		if l.Period, err = time.ParseDuration(value); err != nil {
+		var ok bool
+		if l.Period, ok = parsePeriod(value); !ok {
 			return refuse(name, strconv.Quote(value), "a duration such as 30s or 5m")
 		}
 	}

@@ -70,6 +70,20 @@ func TestLimitTextHasOneSpelling(t *testing.T) {
 		"concurrent 3 lease=60s":          "concurrent 3 lease=1m",
 		"1/24h0m0s":                       "1/24h",
 		"1/10m0s":                         "1/10m",
+		"5/min":                           "5/1m",
+		"5/minute":                        "5/1m",
+		"5/1min":                          "5/1m",
+		"5/10minutes":                     "5/10m",
+		"5/sec":                           "5/1s",
+		"5/second":                        "5/1s",
+		"100/hour":                        "100/1h",
+		"100/2hours":                      "100/2h",
+		"5/1hour30min":                    "5/1h30m",
+		"5/1d":                            "5/24h",
+		"5/1d12h":                         "5/36h",
+		"gcra 5/7d":                       "gcra 5/168h",
+		"concurrent 3 lease=5min":         "concurrent 3 lease=5m",
+		"1000/day":                        "1000/day", // not 1000/24h
 	} {
 		got, err := algorithm.ParseLimit(spelling)
 		if err != nil || got.String() != text {
@@ -94,6 +108,47 @@ func TestLimitIsTextInJSON(t *testing.T) {
 	}
 }
 
+// A rejected text in the notation of another program gets the limit text that it may mean.
+func TestNearMissesGetASuggestion(t *testing.T) {
+	for text, near := range map[string]string{
+		"5/mins":               "5/min",
+		"5/Min":                "5/min",
+		"5/hrs":                "5/h",
+		"10r/s":                "10/s", // nginx
+		"5-M":                  "5/m",  // ulule/limiter
+		"5 per minute":         "5/minute",
+		"100 / hour":           "100/hour",
+		"gcra 10 req/s":        "10/s",
+		"5/d":                  "5/day (of the calendar) or 5/1d (any 24 hours)",
+		"5/1day":               "5/day (of the calendar) or 5/1d (any 24 hours)",
+		"5/w":                  "5/week (of the calendar) or 5/7d (any 168 hours)",
+		"5/3days":              "5/3d",
+		"5/years":              "5/year",
+		"5/month burst=":       "",
+		"5/2months":            "",
+		"0/mins":               "",
+		"5/fortnight":          "",
+		"0/1s":                 "",
+		"5/106752d":            "",
+		"5/+1d":                "",
+		"5/1.5d":               "",
+		"5/1h+1d":              "5/1h",
+		"5/0foo":               "",
+		"9223372036854775808/": "",
+	} {
+		_, err := algorithm.ParseLimit(text)
+		refused, ok := errors.AsType[*algorithm.LimitError](err)
+		if !ok {
+			t.Errorf("%s: error is %v, want a *LimitError", text, err)
+			continue
+		}
+		_, got, _ := strings.Cut(refused.Accept, "; did you mean ")
+		if strings.TrimSuffix(got, "?") != near {
+			t.Errorf("%s: suggestion is %q, want %q", text, got, near)
+		}
+	}
+}
+
 // TestEveryValidLimitHasItsText: whatever can be built can be written and read back.
 func TestEveryValidLimitHasItsText(t *testing.T) {
 	forAll(t, func(t *rapid.T, l algorithm.Limit) {
@@ -109,7 +164,7 @@ func TestEveryValidLimitHasItsText(t *testing.T) {
 }
 
 func FuzzParseLimit(f *testing.F) {
-	for _, text := range append(eachAlgorithm("10/1s"), "500/day tz=Europe/Berlin anchor=15", "1/year anchor=02-29", "concurrent 3 lease=1m", "100/1m burst=7", "x", "/", "1/", "exponential 1/1h strict", "5/µs") {
+	for _, text := range append(eachAlgorithm("10/1s"), "500/day tz=Europe/Berlin anchor=15", "1/year anchor=02-29", "concurrent 3 lease=1m", "100/1m burst=7", "x", "/", "1/", "exponential 1/1h strict", "5/µs", "5/1d12hours", "5/mins", "5/1day", "5 per minute", "concurrent 1 lease=1d") {
 		f.Add(text)
 	}
 	f.Add(strings.Repeat("9", 300))

@@ -16,6 +16,7 @@ var valid = []string{
 	"policies: []",
 	"policies: [{name: a, key: all, limits: 10/1s}]",
 	"policies: [{name: a, key: [all], limits: [10/1s]}]",
+	"policies: [{name: a, key: all, limits: [5/min, 100/hour, 5/1d, 5/1h30min, 1000/day, concurrent 3 lease=1d]}]",
 	`policies:
   - name: everything.of-it_1
     match:

@@ -39,7 +39,7 @@ func throttle(t *testing.T, s *limiters.Set, capacity, count int64, period time.
 func TestEqualLimitsShareALimiter(t *testing.T) {
 	s := newSet()
 	first := get(t, s, "100/60s")
-	for _, text := range []string{"100/1m", "100/m", "token-bucket 100/1m burst=100", "  100/1m ", "100/60s"} {
+	for _, text := range []string{"100/1m", "100/m", "token-bucket 100/1m burst=100", "  100/1m ", "100/60s", "100/min", "100/minute", "100/1min", "100/60seconds"} {
 		if get(t, s, text) != first {
 			t.Errorf("%q has a limiter of its own, unlike 100/60s", text)
 		}
