@@ -48,7 +48,8 @@ func (c *conn) executeMuted() {
 	if len(c.calls) == 0 || !c.calls[0].quiet { // if one is, all are
 		c.settle()
 	}
-	mark, mute := len(c.out.buf), c.mute
+	c.loud = len(c.out.buf)
+	mute := c.mute
 	c.dispatch()
 	if c.mute == loud {
 		return
@@ -56,7 +57,7 @@ func (c *conn) executeMuted() {
 	if len(c.calls) == 0 { // those are quiet
 		c.settle()
 	}
-	c.out.buf = c.out.buf[:mark]
+	c.dropReplies()
 	if mute == skipNext {
 		c.mute = loud
 	}

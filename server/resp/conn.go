@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"bytes"
 	"errors"
 	"net"
 	"os"
@@ -34,6 +35,7 @@ type conn struct {
 	throttled    *limiters.Bound // what is bound for lastThrottle
 	lastThrottle throttle
 	mute         muting
+	loud         int // bytes of out that the client reads, while a command is carried out whose replies are dropped
 	closing      bool
 	counts       Counts
 	waited       time.Duration // for the client to read, since a shutdown began
@@ -61,21 +63,29 @@ func newConn(s *Server, nc net.Conn, id int64) *conn {
 func (c *conn) serve() {
 	defer c.close()
 	for !c.closing {
-		c.makeRoom()
-		if c.closing {
-			break
-		}
-		n, err := c.net.Read(c.in[c.end:])
-		c.end += n
-		c.run()
-		c.publish()
-		if !c.flush() || err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		if !c.round() {
 			return
 		}
-		c.closing = c.closing || err != nil
 	}
 	c.flush()
 	c.linger()
+}
+
+// round reads once, runs the commands and writes the replies. It returns false if the connection has failed.
+func (c *conn) round() bool {
+	c.makeRoom()
+	if c.closing {
+		return true
+	}
+	n, err := c.net.Read(c.in[c.end:])
+	c.end += n
+	c.run()
+	c.publish()
+	if !c.flush() || err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		return false
+	}
+	c.closing = c.closing || err != nil
+	return true
 }
 
 // run carries out every command that has arrived.
@@ -100,30 +110,38 @@ func (c *conn) run() {
 	c.settle()
 }
 
-// flushLong writes the replies if they are many, and if they are not to be thrown away.
+// flushLong writes the replies if they are long.
 func (c *conn) flushLong() {
-	if len(c.out.buf) >= flushAt && c.mute == loud {
+	if len(c.out.buf) >= flushAt {
 		c.settle()
 		c.closing = !c.flush() || c.closing
 	}
 }
 
-// flush writes the replies. It returns false if the client does not take them any more.
+// flush writes the replies, and gives back the memory for long ones. It returns false if the client does not take
+// them any more.
 func (c *conn) flush() bool {
-	if len(c.out.buf) == 0 {
-		return true
-	}
-	if !c.holdReplies(cap(c.out.buf)) {
+	sent := true
+	switch {
+	case len(c.out.buf) == 0:
+	case !c.holdReplies(cap(c.out.buf)):
 		c.server.countCut()
-		c.out.buf = nil
-		return false
+		sent = false
+	default:
+		sent = c.send() == nil
 	}
-	err := c.send()
-	if c.out.buf = c.out.buf[:0]; cap(c.out.buf) > usualOutput {
-		c.out.buf = nil
+	c.loud = 0
+	c.dropReplies()
+	return sent
+}
+
+// dropReplies drops the replies behind those that the client reads, and gives back the memory for long ones.
+func (c *conn) dropReplies() {
+	c.out.buf = c.out.buf[:c.loud]
+	if cap(c.out.buf) > usualOutput {
+		c.out.buf = bytes.Clone(c.out.buf)
 	}
 	c.holdReplies(0)
-	return err == nil
 }
 
 // send writes the replies, and lets sweep see how long that takes.

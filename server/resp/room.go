@@ -25,12 +25,19 @@ func (c *conn) resize(size int) {
 		return
 	}
 	c.shift(make([]byte, size))
+	c.unpin()
 }
 
 // shift moves the input that is left to the start of a buffer, which may be the one that it is in.
 func (c *conn) shift(to []byte) {
 	c.end = copy(to, c.in[c.start:c.end])
 	c.start, c.in = 0, to
+}
+
+// unpin drops the arguments of the last command, which would keep the buffer alive that they are in.
+func (c *conn) unpin() {
+	clear(c.args[:cap(c.args)])
+	c.args = c.args[:0]
 }
 
 // hold accounts for a buffer of this size in place of the one there is. It returns false if there may not be one.

@@ -50,15 +50,22 @@ func (c *conn) discard() {
 }
 
 func (c *conn) forgetTransaction() {
-	c.server.hold(-beyond(cap(c.pending.queue), 0))
+	if c.pending.queue != nil {
+		c.server.hold(-int64(cap(c.pending.queue)))
+		c.unpin()
+	}
 	c.pending = transaction{}
 }
 
-// enqueue puts the command in args off. After one that can't be carried out, nothing will be.
+// enqueue puts the command in args off. After one that can't be carried out none will be, and none is kept.
 func (c *conn) enqueue(cmd *command) {
 	p := &c.pending
-	if cmd.stage != atExec {
+	switch {
+	case cmd.stage != atExec:
 		c.fail("ERR " + cmd.name + " is not for transactions; accepted: WEIR.*, CL.THROTTLE, THROTTLE, RL.*, PING, ECHO")
+		return
+	case p.broken:
+		c.out.simple("QUEUED")
 		return
 	}
 	before := cap(p.queue)
@@ -103,7 +110,12 @@ func (c *conn) exec() {
 		args, size, _, _ := parser.next(p.queue, c.args[:0])
 		c.args, p.queue = args, p.queue[size:]
 		c.dispatch()
-		c.flushLong()
+		if c.mute == loud {
+			c.flushLong()
+		} else if len(c.out.buf)-c.loud >= flushAt {
+			c.settle()
+			c.dropReplies()
+		}
 	}
 	c.settle()
 }
