@@ -50,6 +50,8 @@ type inventory struct {
 	// plans are the names of all plans, byName the rules.
 	plans  map[string]bool
 	byName map[string]*rule
+
+	warnings []Warning // in the order of the file
 }
 
 // compile checks a configuration and compiles it. The limits are not yet bound.

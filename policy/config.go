@@ -93,14 +93,18 @@ type ConfigError struct {
 
 // Error implements error.
 func (e *ConfigError) Error() string {
-	field := e.Field
-	if field == "" {
-		field = "the configuration"
-	}
 	if e.File == "" {
-		return "weir: " + field + " " + e.Problem
+		return "weir: " + e.text()
 	}
-	return fmt.Sprintf("%s:%d:%d: %s %s", e.File, e.Line, e.Column, field, e.Problem)
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.text())
+}
+
+// text is the message without the place.
+func (e *ConfigError) text() string {
+	if e.Field == "" {
+		return "the configuration " + e.Problem
+	}
+	return e.Field + " " + e.Problem
 }
 
 // A position in a file.
@@ -113,6 +117,8 @@ type problems struct {
 	fields map[string]bool // that have a problem
 	// guesses are fields that hold a name that is not known. Something else is then missing, perhaps: it is not told twice.
 	guesses map[string]bool
+
+	warnings []Warning
 }
 
 // missing notes that a field is missing.
@@ -124,13 +130,17 @@ func (p *problems) missing(field, accepted string) {
 
 // addf notes a problem of a field, at the place of the field or of what it would be in.
 func (p *problems) addf(field, format string, args ...any) {
-	at := field
-	pos, ok := p.config.where[at]
-	for !ok && at != "" {
-		at = parent(at)
-		pos, ok = p.config.where[at]
+	p.atf(p.position(field), field, format, args...)
+}
+
+// position returns the place of a field in the file, or that of the field which it would be in.
+func (p *problems) position(field string) position {
+	pos, ok := p.config.where[field]
+	for !ok && field != "" {
+		field = parent(field)
+		pos, ok = p.config.where[field]
 	}
-	p.atf(pos, field, format, args...)
+	return pos
 }
 
 func (p *problems) atf(pos position, field, format string, args ...any) {

@@ -90,6 +90,8 @@ func (s *Set) apply(c *Config, clients Clients) error {
 	if err := p.err(); err != nil {
 		return err
 	}
+	p.warnChosen(v.inventory)
+	v.warnings = p.sortedWarnings()
 	var before map[boundKey]*bound
 	if old := s.current.Load(); old != nil {
 		before = old.own
@@ -113,8 +115,12 @@ func (s *Set) apply(c *Config, clients Clients) error {
 	}
 	s.config = c
 	s.current.Store(v)
+	logWarnings(s.log, v.warnings)
 	return nil
 }
+
+// Warnings returns the warnings about the configuration in use, in the order of the file. They must not be changed.
+func (s *Set) Warnings() []Warning { return s.current.Load().warnings }
 
 // Replace makes a configuration the one in use, as a whole: if anything of it is wrong, or the clients in use would have a plan that it does not have, it changes
 // nothing and returns why. Requests that are being decided finish under the one before. What was used stays used, where names stay.

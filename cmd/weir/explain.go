@@ -85,7 +85,7 @@ func (c *policyExplain) request() (*policy.Request, error) {
 	for _, text := range c.Header {
 		name, value, ok := strings.Cut(text, ":")
 		if !ok {
-			return nil, fmt.Errorf("--header is %q; accepted: a name, a colon and a value, such as 'X-User: bob'", text)
+			return nil, fmt.Errorf("--header is %q; accepted: a name, a colon and a value, such as 'Accept: text/html'", text)
 		}
 		if err := refused("--header", q.AddHeader(name, strings.TrimSpace(value))); err != nil {
 			return nil, err

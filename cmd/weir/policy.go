@@ -12,13 +12,14 @@ import (
 
 // policyCommand looks at files of policies.
 type policyCommand struct {
-	Check   policyCheck   `cmd:"" help:"Say what is wrong with files of policies, as file:line:column: message. The exit code is 1 if something is."`
+	Check   policyCheck   `cmd:"" help:"Report errors and warnings in files of policies, as file:line:column: message. The exit code is 1 if a file has errors."`
 	Explain policyExplain `cmd:"" help:"Say which policies match a request and why, the keys and limits, and what stands for them. Changes nothing."`
 }
 
 type policyCheck struct {
 	Files   []string `arg:"" optional:"" name:"file" help:"Files of policies."`
 	Clients string   `placeholder:"URL" help:"Check too that the policies have the plans of this database of clients, and keep their limits: ${clients}."`
+	Strict  bool     `help:"The exit code is 1 if there are warnings, too. Notes do not count."`
 	Schema  bool     `help:"Print the JSON Schema of such files instead, for editors."`
 }
 
@@ -33,38 +34,52 @@ func (c *policyCheck) Validate() error {
 // errShown is the error of what has said itself what is wrong.
 var errShown = errors.New("shown")
 
-// Run looks at each file, also when one before it is wrong.
+// Run checks each file, also after one that has errors.
 func (c *policyCheck) Run(ctx context.Context, p *program) (err error) {
 	if c.Schema {
 		_, err = fmt.Fprintf(p.stdout, "%s", policy.Schema())
 		return err
 	}
 	for _, name := range c.Files {
-		n, wrong := c.check(ctx, name)
+		set, wrong := c.check(ctx, name)
 		if wrong != nil {
 			_, _ = fmt.Fprintln(p.stderr, wrong)
 			err = errShown
 			continue
 		}
-		what := "policies"
-		if n == 1 {
-			what = "policy"
+		warnings := 0
+		for _, w := range set.Warnings() {
+			_, _ = fmt.Fprintln(p.stderr, w.String())
+			if !w.Note {
+				warnings++
+			}
 		}
-		_, _ = fmt.Fprintf(p.stdout, "%s: %d %s, nothing wrong\n", name, n, what)
+		found := "nothing wrong"
+		if warnings > 0 {
+			found = plural(warnings, "warning", "warnings")
+			if c.Strict {
+				err = errShown
+			}
+		}
+		_, _ = fmt.Fprintf(p.stdout, "%s: %s, %s\n", name, plural(set.Status().Policies, "policy", "policies"), found)
 	}
 	return err
 }
 
-// check returns how many policies a file has.
-func (c *policyCheck) check(ctx context.Context, name string) (n int, err error) {
-	set, err := policy.Load(ctx, name, policy.Options{})
-	if err != nil {
-		return 0, err
+func plural(n int, one, many string) string {
+	if n == 1 {
+		many = one
 	}
-	if c.Clients != "" {
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// check loads a file, and checks it against the clients where they are given.
+func (c *policyCheck) check(ctx context.Context, name string) (*policy.Set, error) {
+	set, err := policy.Load(ctx, name, policy.Options{})
+	if err == nil && c.Clients != "" {
 		err = loadClients(ctx, set, c.Clients)
 	}
-	return set.Status().Policies, err
+	return set, err
 }
 
 // loadClients gives a set the clients of a database, which is not followed.

@@ -27,7 +27,7 @@ func file(t *testing.T, name, text string) string {
 
 func TestPolicyCheck(t *testing.T) {
 	out, log, code := runProgram("policy", "check", exampleConfig)
-	if code != exitOK || out != exampleConfig+": 4 policies, nothing wrong\n" || log != "" {
+	if code != exitOK || out != exampleConfig+": 6 policies, nothing wrong\n" || log != "" {
 		t.Errorf("the example: exit code %d, %q, %q", code, out, log)
 	}
 	bad := file(t, "bad.yaml", "policies:\n  - name: a\n    key: all\n    limit: [5/1m]\n  - name: b\n    key: all\n    limits: [5/1m, often]\n")
@@ -98,6 +98,23 @@ func TestPolicySchema(t *testing.T) {
 	}
 }
 
+// Warnings leave the exit code 0, unless --strict is given.
+func TestPolicyCheckWarns(t *testing.T) {
+	path := file(t, "weir.yaml", "policies: [{name: a, key: 'header:X-User', limits: [1/1s]}]")
+	for _, c := range []struct {
+		code int
+		args []string
+	}{{exitOK, []string{path}}, {exitError, []string{"--strict", path}}} {
+		out, log, code := runProgram(append([]string{"policy", "check"}, c.args...)...)
+		if code != c.code || out != path+": 1 policy, 1 warning\n" || !strings.HasPrefix(log, path+":1:27: warning: policies[0].key has header:X-User, which the client chooses") {
+			t.Errorf("%q: exit code %d, %s%s", c.args, code, out, log)
+		}
+	}
+	if _, log, code := runProgram("policy", "check", "--strict", exampleConfig); code != exitOK {
+		t.Errorf("the example: exit code %d, %s", code, log)
+	}
+}
+
 func TestPolicyExplain(t *testing.T) {
 	database := "sqlite:" + filepath.Join(t.TempDir(), "clients.db")
 	checkStep(t, step{"db migrate --database " + database, exitOK, nil})
@@ -110,15 +127,15 @@ func TestPolicyExplain(t *testing.T) {
 		want []string // parts, in their order
 	}{
 		"Login": {
-			[]string{"-X", "POST", "/login?next=%2F", "--header", "X-User: bob", "--ip", "192.0.2.7"},
-			[]string{"allowed\n", "login matches\n", "192.0.2.7,bob\n", "5/1m: 5 of 5 remain", "20/1h: 20 of 20 remain", "api does not match: path is /login, and would have to be /api/**"},
+			[]string{"-X", "POST", "/login?next=%2F", "--attr", "user=bob", "--ip", "192.0.2.7"},
+			[]string{"allowed\n", "login matches\n", "192.0.2.7\n", "5/1m: 5 of 5 remain", "20/1h: 20 of 20 remain", "login-user matches\n", "bob\n", "api does not match: path is /login, and would have to be /api/**"},
 		},
 		"TooMuch": {
 			[]string{"-X", "post", "/login", "--ip", "192.0.2.7", "--cost", "6"},
 			[]string{"denied by login; next allowed never\n", "5/1m: 5 of 5 remain, would deny; next allowed never"},
 		},
 		"Plan":     {[]string{"https://api.example.com/api/x", "--header", "X-API-Key: k1"}, []string{"login does not match", "api matches\n", "k1\n", "gold: the client has the plan", "1000/1m: 1000 of 1000"}},
-		"NotFor":   {[]string{"/api/x", "--header", "X-Internal:"}, []string{"allowed\n", "api does not match: ", "X-Internal"}},
+		"NotFor":   {[]string{"/api/x", "--ip", "10.0.0.5"}, []string{"allowed\n", "api does not match: ", "client_ip 10.0.0.0/8", "api-address matches\n"}},
 		"NoMethod": {[]string{"/login"}, []string{"allowed\n", "login does not match: method is GET, and would have to be POST"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +158,7 @@ func TestPolicyExplain(t *testing.T) {
 			Matched    bool
 		}
 	}
-	if err := json.Unmarshal([]byte(out), &e); err != nil || !e.Allowed || len(e.Policies) != 4 || e.Policies[1].Plan != "gold" || e.Policies[0].Matched {
+	if err := json.Unmarshal([]byte(out), &e); err != nil || !e.Allowed || len(e.Policies) != 6 || e.Policies[2].Plan != "gold" || e.Policies[0].Matched {
 		t.Errorf("as JSON: %v, %s", err, out)
 	}
 }
@@ -155,8 +172,8 @@ func TestExplainRefuses(t *testing.T) {
 		{[]string{"/%zz"}, `path is "/%zz"`},
 		{[]string{"http://h/", "--host", "i"}, `--host is "i", and the path has the host "h"`},
 		{[]string{"/", "--ip", "nobody"}, "--ip is nobody; accepted: an IPv4 or IPv6 address"},
-		{[]string{"/", "--header", "X-User"}, `--header is "X-User"; accepted: a name, a colon`},
-		{[]string{"/", "--header", "X User: bob"}, `--header is "X User"; accepted: a header's name`},
+		{[]string{"/", "--header", "Accept"}, `--header is "Accept"; accepted: a name, a colon`},
+		{[]string{"/", "--header", "X Key: bob"}, `--header is "X Key"; accepted: a header's name`},
 		{[]string{"/", "--attr", "a"}, `--attr is "a"; accepted: a name, =`},
 		{[]string{"/", "--attr", "a=1", "--attr", "a=2"}, `--attr is "a" given twice`},
 		{[]string{"/", "--cost=-1"}, "--cost is -1; accepted: a whole number from 0"},
@@ -164,7 +181,7 @@ func TestExplainRefuses(t *testing.T) {
 		{[]string{"/", "--store", "redis://u:secret@127.0.0.1:1"}, "127.0.0.1:1"},
 		{[]string{"/", "--store", "mysql://u:secret@h"}, "mysql://h"},
 		{[]string{"/", "--clients", "sqlite:/no/such/file"}, "/no/such/file"},
-		{[]string{"-X", "POST", "/api/completions", "--header", "X-Tokens: many"}, "header X-Tokens"},
+		{[]string{"-X", "POST", "/api/completions", "--attr", "tokens=many"}, "attribute tokens"},
 	} {
 		_, log, code := runProgram(append([]string{"policy", "explain", "--config", exampleConfig}, c.args...)...)
 		if code != exitError || !strings.Contains(log, c.want) || strings.Contains(log, "secret") {
@@ -177,14 +194,14 @@ func TestExplainRefuses(t *testing.T) {
 func TestExplainShowsWhatIsInTheEngine(t *testing.T) {
 	url := engine.Redis(t).URL()
 	d := startDaemon(t, url, "--config", exampleConfig)
-	const login = `{"method":"POST","path":"/login","client_ip":"192.0.2.7","headers":{"X-User":"bob"}}`
+	const login = `{"method":"POST","path":"/login","client_ip":"192.0.2.7","attributes":{"user":"bob"}}`
 	for range 2 {
 		if status, body := d.post(t, "/v1/check", login); status != 200 || !strings.HasPrefix(body, `{"allowed":true`) {
 			t.Fatalf("%d %s", status, body)
 		}
 	}
 	for range 2 {
-		out, log, code := runProgram("policy", "explain", "--config", exampleConfig, "--store", url, "-X", "POST", "/login", "--header", "X-User: bob", "--ip", "192.0.2.7")
+		out, log, code := runProgram("policy", "explain", "--config", exampleConfig, "--store", url, "-X", "POST", "/login", "--attr", "user=bob", "--ip", "192.0.2.7")
 		if code != exitOK || !strings.Contains(out, "20/1h: 18 of 20 remain") {
 			t.Errorf("exit code %d, %s %s", code, log, out)
 		}

@@ -27,7 +27,7 @@ func readme(t *testing.T, begins string) string {
 func TestPoliciesOfTheReadme(t *testing.T) {
 	yaml, _, _ := strings.Cut(readme(t, "policies:"), "\n\n")
 	path := file(t, "weir.yaml", yaml)
-	if out, log, code := runProgram("policy", "check", path); code != exitOK || !strings.Contains(out, "2 policies, nothing wrong") {
+	if out, log, code := runProgram("policy", "check", path); code != exitOK || !strings.Contains(out, "4 policies, nothing wrong") || log != "" {
 		t.Errorf("exit code %d, %s%s\n%s", code, out, log, yaml)
 	}
 }

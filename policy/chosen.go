@@ -1,0 +1,151 @@
+package policy
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// chosenByClient reports whether a client can give the source any value: then each value that it
+// makes up is another key. The method and the path are not among them: they select the resource.
+func (s keySource) chosenByClient() bool {
+	switch s.of.kind {
+	case header, query, cookie:
+		return true
+	}
+	return s.text == "host"
+}
+
+// warnChosen warns about policies that a client avoids, or whose budget it renews, by a field that
+// it fills in. A policy of the same requests that counts addresses or attributes bounds both: with
+// such a companion there is no warning.
+func (p *problems) warnChosen(v *inventory) {
+	var companions []*Policy
+	for i := range v.rules {
+		if v.rules[i].boundsEveryClient() {
+			companions = append(companions, &p.config.Policies[i])
+		}
+	}
+	for i := range v.rules {
+		field, c := at("policies", i), &p.config.Policies[i]
+		p.warnMatch(companions, c, field+".match")
+		p.warnKey(companions, &v.rules[i], c, field)
+		if from := v.rules[i].cost.from; from != nil && from.kind == header {
+			p.warnf(field+".cost", "is read from a header, and the client may always send 1; accepted without a warning: attribute:name")
+		}
+	}
+}
+
+func (p *problems) warnMatch(companions []*Policy, c *Policy, field string) {
+	for i := range c.Match {
+		m, f := &c.Match[i], p.one(field, i)
+		if m.Header == nil && m.Query == nil && len(m.Not) == 0 {
+			continue
+		}
+		open := *m // without all that the client chooses
+		open.Header, open.Query = nil, nil
+		open.Not = slices.DeleteFunc(slices.Clone(m.Not), func(n Match) bool { return n.chosenByClient() })
+		if includesOne(c.Match, &open) || hasCompanion(companions, []Match{open}) {
+			continue
+		}
+		for j := range m.Not {
+			if n := &m.Not[j]; n.chosenByClient() {
+				p.warnf(p.one(f+".not", j), "excludes requests by a field that every client can send; "+
+					"accepted without a warning: client_ip, or an attribute that the caller has verified")
+			}
+		}
+		for _, name := range sorted(m.Header) {
+			p.warnSelects(f + ".header." + name)
+		}
+		for _, name := range sorted(m.Query) {
+			p.warnSelects(f + ".query." + name)
+		}
+	}
+}
+
+func (p *problems) warnSelects(field string) {
+	p.warnf(field, "is chosen by the client, which escapes the limits by another value; "+
+		"accepted without a warning: an attribute that the caller has verified, or a policy beside this one "+
+		"that matches without it and has the key client_ip")
+}
+
+func (p *problems) warnKey(companions []*Policy, r *rule, c *Policy, field string) {
+	if !r.key.chosenByClient() || hasCompanion(companions, c.Match) {
+		return
+	}
+	for i, part := range r.key {
+		if n := slices.IndexFunc(part, keySource.chosenByClient); n >= 0 {
+			p.warnf(p.one(field+".key", i), "has %s, which the client chooses: each value has a budget of its own; "+
+				"accepted without a warning: client_ip, an attribute that the caller has verified, "+
+				"or a policy beside this one with the same match and the key client_ip", part[n].text)
+		}
+	}
+}
+
+// chosenByClient reports whether a client can choose a part of the key.
+func (m keyMaker) chosenByClient() bool {
+	return slices.ContainsFunc(m, func(part keyPart) bool { return slices.ContainsFunc(part, keySource.chosenByClient) })
+}
+
+// boundsEveryClient reports whether the policy limits each request that matches it, under a key that
+// no client chooses.
+func (r *rule) boundsEveryClient() bool {
+	return r.role == Enforced && len(r.limits.limits) > 0 && !r.key.chosenByClient()
+}
+
+// chosenByClient reports whether every client can send a request that matches.
+func (m *Match) chosenByClient() bool {
+	return (m.Header != nil || m.Query != nil || m.Host != nil) && m.ClientIP == nil && m.Attributes == nil
+}
+
+// hasCompanion reports whether one of the policies matches all these requests.
+func hasCompanion(companions []*Policy, matches []Match) bool {
+	return slices.ContainsFunc(companions, func(c *Policy) bool { return includesAll(c.Match, matches) })
+}
+
+// includesAll reports whether the wide list matches each request that the narrow one matches. It
+// compares the texts, and may return false where it is true.
+func includesAll(wide, narrow []Match) bool {
+	if len(narrow) == 0 {
+		return includesOne(wide, &Match{})
+	}
+	return !slices.ContainsFunc(narrow, func(m Match) bool { return !includesOne(wide, &m) })
+}
+
+func includesOne(wide []Match, narrow *Match) bool {
+	return len(wide) == 0 || slices.ContainsFunc(wide, func(m Match) bool { return m.includes(narrow) })
+}
+
+// includes reports whether m matches each request that the narrow one matches, as includesAll does.
+func (m *Match) includes(narrow *Match) bool {
+	within := func(wide, narrow []string) bool {
+		return wide == nil || narrow != nil && !slices.ContainsFunc(narrow, func(s string) bool { return !slices.Contains(wide, s) })
+	}
+	named := func(wide, narrow map[string][]string) bool {
+		return !slices.ContainsFunc(slices.Collect(maps.Keys(wide)), func(name string) bool { return !within(wide[name], narrow[name]) })
+	}
+	for i := range m.Not {
+		if !slices.ContainsFunc(narrow.Not, func(n Match) bool { return reflect.DeepEqual(n, m.Not[i]) }) {
+			return false
+		}
+	}
+	return within(m.Method, narrow.Method) && pathsInclude(m.Path, narrow.Path) &&
+		within(m.Host, narrow.Host) && within(m.ClientIP, narrow.ClientIP) &&
+		named(m.Header, narrow.Header) && named(m.Query, narrow.Query) && named(m.Attributes, narrow.Attributes)
+}
+
+// pathsInclude reports whether the wide patterns match each path of the narrow ones, as includesAll
+// does.
+func pathsInclude(wide, narrow []string) bool {
+	if len(wide) == 0 || slices.Contains(wide, "**") {
+		return true
+	}
+	return len(narrow) > 0 && !slices.ContainsFunc(narrow, func(path string) bool {
+		return !slices.ContainsFunc(wide, func(pattern string) bool {
+			below, deep := strings.CutSuffix(pattern, "/**")
+			return pattern == path || deep && !strings.Contains(below, "*") && !strings.HasPrefix(pattern, regexPrefix) &&
+				(path == below || strings.HasPrefix(path, below+"/"))
+		})
+	})
+}

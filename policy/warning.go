@@ -1,0 +1,71 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+)
+
+// A Warning reports a part of a configuration that is valid and may not do what its author expects.
+// [Set.Warnings] returns those of the configuration in use. A Set logs them when it loads one.
+type Warning struct {
+	ConfigError // the place, the field and the message
+
+	// Note marks a remark that no change can settle, such as the meaning of a unit. weir policy
+	// check --strict accepts it. The zero value is a warning.
+	Note bool
+}
+
+// String returns file:line:column: warning: field and message, or note: in place of warning:.
+// Without a file it begins with weir:.
+func (w *Warning) String() string {
+	if w.File == "" {
+		return fmt.Sprintf("weir: %s: %s", w.severity(), w.text())
+	}
+	return fmt.Sprintf("%s:%d:%d: %s: %s", w.File, w.Line, w.Column, w.severity(), w.text())
+}
+
+func (w *Warning) severity() string {
+	if w.Note {
+		return "note"
+	}
+	return "warning"
+}
+
+// logWarnings logs the first warnings, notes at the level of information, and how many follow.
+func logWarnings(log *slog.Logger, warnings []Warning) {
+	for i := range warnings {
+		if i == maxShown {
+			log.Warn("policies: more warnings; weir policy check shows all", "more", len(warnings)-i)
+			return
+		}
+		w, level := &warnings[i], slog.LevelWarn
+		if w.Note {
+			level = slog.LevelInfo
+		}
+		log.Log(context.Background(), level, "policies: "+w.text(), "file", w.File, "line", w.Line, "column", w.Column)
+	}
+}
+
+// warnf adds a warning about a field. The message follows the name of the field.
+func (p *problems) warnf(field, format string, args ...any) { p.remark(false, field, format, args...) }
+
+// notef adds a note about a field.
+func (p *problems) notef(field, format string, args ...any) { p.remark(true, field, format, args...) }
+
+func (p *problems) remark(note bool, field, format string, args ...any) {
+	pos := p.position(field)
+	p.warnings = append(p.warnings, Warning{Note: note, ConfigError: ConfigError{
+		File: p.config.file, Line: pos.line, Column: pos.column, Field: field, Problem: fmt.Sprintf(format, args...),
+	}})
+}
+
+// sortedWarnings returns the warnings in the order of the file.
+func (p *problems) sortedWarnings() []Warning {
+	slices.SortStableFunc(p.warnings, func(a, b Warning) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return p.warnings
+}
