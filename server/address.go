@@ -30,6 +30,20 @@ func address(field, text string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
+// HostsAccepted describes the names that HTTPHosts may have.
+const HostsAccepted = "names without a port, such as weir.example.com or *.example.com"
+
+// hosts checks the names of HTTPHosts. The error is a *ConfigError.
+func hosts(names []string) error {
+	for _, name := range names {
+		domain := strings.TrimPrefix(name, "*.")
+		if domain == "" || strings.ContainsFunc(domain, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("*:/@?#[]", r) }) {
+			return &ConfigError{"http-host", strconv.Quote(name), "no name of a host", HostsAccepted}
+		}
+	}
+	return nil
+}
+
 // NetworksAccepted says what the networks of proxies may be.
 const NetworksAccepted = "addresses and CIDRs, such as 10.0.0.7 or fd00::/8, but not all addresses"
 

@@ -33,6 +33,9 @@ type Config struct {
 	// RESP and HTTP are the addresses at which the protocols are served: "host:port", a bare "port" of
 	// 127.0.0.1, ":port" of all interfaces, or Off. Port 0 means a free one. Empty: DefaultRESP, DefaultHTTP.
 	RESP, HTTP string
+	// HTTPHosts are names that HTTP requests may address the server by, such as weir.example.com or *.example.com, besides those of
+	// httpapi.HostsAccepted and this machine's own. Empty: no others.
+	HTTPHosts []string
 	// ProxyProtocolFrom are the addresses and CIDRs of proxies whose connections, to either protocol, begin with a header of the PROXY protocol that says whose
 	// they are. Those from elsewhere have none. Empty: nobody's have.
 	ProxyProtocolFrom []string
@@ -87,6 +90,9 @@ func (c Config) checked() (Config, error) {
 		return c, err
 	}
 	if _, err = networks("proxy-protocol-from", c.ProxyProtocolFrom); err != nil {
+		return c, err
+	}
+	if err = hosts(c.HTTPHosts); err != nil {
 		return c, err
 	}
 	c.Grace = orDefault(c.Grace, DefaultGrace)

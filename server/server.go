@@ -9,6 +9,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -112,6 +113,10 @@ func (s *Server) build() {
 	if cfg.HTTP != Off {
 		options := httpapi.Options{
 			Limiters: set, Policies: rules, Status: s.Status, TrustClientTime: cfg.TrustClientTime, Ready: s.store.check, Gatherer: registry, Log: cfg.Log,
+			Hosts: cfg.HTTPHosts,
+		}
+		if name, err := os.Hostname(); err == nil {
+			options.Hosts = append([]string{name}, options.Hosts...)
 		}
 		if !cfg.inMemory() {
 			options.Timeout = decisionTimeout

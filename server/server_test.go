@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +111,26 @@ func TestProtocolsShareState(t *testing.T) {
 	post(t, s, "/v1/reset", body)
 	if got := redis(t, s, `WEIR.PEEK user:42 3/1h`, 4); got != "*6 :1 :3 :3 " {
 		t.Errorf("peek over RESP after a reset over HTTP: %q", got)
+	}
+}
+
+// The names of --http-host are those of a Config, and the machine's own name needs no flag.
+func TestHosts(t *testing.T) {
+	s := start(t, server.Config{HTTPHosts: []string{"weir.example.com"}})
+	own, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, want := range map[string]int{"weir.example.com": 200, own: 200, "other.example.com": 403} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.HTTPAddr().String()+"/v1/status", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		res, err := http.DefaultClient.Do(r)
+		if text := read(t, res, err); res.StatusCode != want {
+			t.Errorf("under the Host %s: %d %s, want %d", host, res.StatusCode, text, want)
+		}
 	}
 }
 

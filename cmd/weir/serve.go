@@ -23,6 +23,7 @@ import (
 type serveCommand struct {
 	RESP            string        `name:"resp" default:"${resp}" placeholder:"ADDRESS" help:"Where to serve the Redis protocol: host:port, a port of 127.0.0.1, or off. Default: ${default}."`
 	HTTP            string        `name:"http" default:"${http}" placeholder:"ADDRESS" help:"Where to serve HTTP: host:port, a port of 127.0.0.1, or off. Default: ${default}."`
+	HTTPHost        []string      `name:"http-host" sep:"none" placeholder:"NAME,..." help:"Names that HTTP requests may address the server by, such as weir.example.com or *.example.com. Addresses and local names need no flag; every other Host is refused, because a web page can take any name."`
 	ProxyProtocol   []string      `name:"proxy-protocol-from" sep:"none" placeholder:"CIDR,..." help:"Where proxies connect from: their connections must begin with a header of the PROXY protocol, version 1 or 2, and nobody else's may."`
 	Store           string        `default:"memory" env:"WEIR_STORE" placeholder:"URL" help:"Where to keep the state: ${store}. Default: ${default}. A password is better in the environment than in the list of processes."`
 	Config          *string       `placeholder:"FILE" help:"Policies that POST /v1/check and WEIR.CHECK decide by. The file is followed, and read again at SIGHUP."`
@@ -82,7 +83,7 @@ func (c *serveCommand) checkOverflow(text string) error {
 func (c *serveCommand) config(log *slog.Logger) server.Config {
 	cfg := server.Config{
 		RESP: c.RESP, HTTP: c.HTTP, TrustClientTime: c.TrustClientTime, Store: c.Store,
-		Grace: c.Grace, ProxyProtocolFrom: c.proxies(), Version: version(), Log: log,
+		Grace: c.Grace, ProxyProtocolFrom: lists(c.ProxyProtocol), HTTPHosts: lists(c.HTTPHost), Version: version(), Log: log,
 	}
 	if c.Config != nil {
 		cfg.Policies, cfg.Clients = *c.Config, os.Getenv("WEIR_CLIENTS")
@@ -102,9 +103,9 @@ func (c *serveCommand) config(log *slog.Logger) server.Config {
 	return cfg
 }
 
-// proxies are the networks of the lists given.
-func (c *serveCommand) proxies() (all []string) {
-	for _, list := range c.ProxyProtocol {
+// lists returns the elements of lists with commas, of a flag that may be given several times.
+func lists(values []string) (all []string) {
+	for _, list := range values {
 		for text := range strings.SplitSeq(list, ",") {
 			all = append(all, strings.TrimSpace(text))
 		}
@@ -128,7 +129,7 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 	if c.Config != nil {
 		defer reloadAtHangup(s)()
 	}
-	greet(p.stdout, s, c.proxies())
+	greet(p.stdout, s, lists(c.ProxyProtocol))
 	if p.serving != nil {
 		p.serving(s)
 	}

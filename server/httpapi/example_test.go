@@ -20,7 +20,7 @@ func Example() {
 
 	// As a handler of somebody else's listener:
 	recorder := httptest.NewRecorder()
-	server.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/healthz", nil))
+	server.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "http://localhost/healthz", nil))
 	fmt.Print(recorder.Body)
 
 	// With a listener of its own:

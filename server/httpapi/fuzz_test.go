@@ -23,7 +23,7 @@ func FuzzTake(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	s := New(Options{Limiters: limiters.New(memory.New(memory.Options{MaxKeys: 1000})), TrustClientTime: true})
+	s := New(Options{Limiters: limiters.New(memory.New(memory.Options{MaxKeys: 1000})), TrustClientTime: true, Hosts: []string{"example.com"}})
 	f.Fuzz(func(t *testing.T, body string) {
 		q, p := decode([]byte(body), operations[0], true)
 		if p == nil {

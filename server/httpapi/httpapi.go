@@ -56,6 +56,9 @@ type Options struct {
 	Timeout time.Duration
 	// Ready is what /readyz asks: whether a decision could be made. Nil: one always could.
 	Ready func(context.Context) error
+	// Hosts are names that requests may address the server by, besides those that need no public DNS (see HostsAccepted). One that
+	// begins with "*." stands for every name below it. Empty: no other names.
+	Hosts []string
 	// Gatherer is what /metrics shows. Nil: nothing.
 	Gatherer prometheus.Gatherer
 	// Log is told of failures that clients are not shown. Nil: slog.Default().

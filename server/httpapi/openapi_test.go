@@ -226,6 +226,9 @@ func TestDescriptionFitsTheServer(t *testing.T) {
 		f.err = errors.New("no store")
 		look(s, exchange{"POST", path, "application/json", body, true, 503}, "")
 	}
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/openapi.yaml", "/v1/status"} {
+		look(newServer(func(o *httpapi.Options) { o.Hosts = nil }), exchange{"GET", path, "", "", true, 403}, "")
+	}
 	look(newServer(warned), exchange{"GET", "/v1/status", "", "", true, 200}, "")
 	look(newServer(warned), exchange{"GET", "/readyz", "", "", true, 200}, "")
 	for path, item := range doc.Paths.Map() {

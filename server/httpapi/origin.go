@@ -11,23 +11,27 @@ import (
 // crossOrigin has no exceptions, and is never changed.
 var crossOrigin http.CrossOriginProtection
 
-// checkOrigin keeps the pages of other sites from making their reader's browser take, refund or reset, on a server that
-// only that machine reaches, too. Programs send neither of the two headers, browsers at least Origin with every POST.
+// HostsAccepted describes the Host of a request that the server answers.
+const HostsAccepted = "an IP address, localhost, a name without dots or below internal, home.arpa, svc or svc.cluster.local, or a name of --http-host"
+
+// localDomains are domains that no public registry delegates: nobody can point a name in them at another machine's address.
+var localDomains = []string{".localhost", ".internal", ".home.arpa", ".svc", ".svc.cluster.local"}
+
+// checkBrowser refuses the requests that a browser sends for a page of another site. It applies to every method.
 //
-// A page can also come to have the origin of this server, by giving its own name the server's address once it is
-// loaded. So a page has to name the server by what nobody else can give an address to. The other methods are left alone:
-// they change nothing, and what they answer says nothing of a key.
-func checkOrigin(r *http.Request) *Problem {
-	origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
-	if origin == "" && site == "" || r.Method != http.MethodPost {
-		return nil
-	}
+// A page of another site can reach this server in two ways. It can send a request to the server's address: the browser then
+// adds the page's Origin to every POST, and lets the page read no reply. Or it can give its own name the server's address once
+// it is loaded (DNS rebinding): the browser then takes the server for the page's own, sends no Origin with a GET, and lets the
+// page read the reply. In that case the Host is the page's name. So the server answers only to names that a stranger cannot
+// point at it.
+func (s *Server) checkBrowser(r *http.Request) *Problem {
 	var p *Problem
 	switch {
-	case crossOrigin.Check(r) != nil:
+	case !s.acceptsHost(r.Host):
+		p = refuse("Host", r.Host, HostsAccepted)
+	case crossOrigin.Check(r) != nil: // GET, HEAD and OPTIONS pass: they change nothing
+		origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
 		p = refuse("Origin", cmp.Or(origin, "unsaid, and "+site), "none, or this server's own")
-	case !isAddress(r.Host):
-		p = refuse("Host", r.Host, "from a browser, an IP address or localhost")
 	default:
 		return nil
 	}
@@ -35,9 +39,30 @@ func checkOrigin(r *http.Request) *Problem {
 	return p
 }
 
-// isAddress reports whether a Host needs no DNS to be found.
-func isAddress(hostport string) bool {
-	host := (&url.URL{Host: hostport}).Hostname()
-	_, err := netip.ParseAddr(host)
-	return err == nil || strings.EqualFold(host, "localhost")
+// acceptsHost reports whether the server answers to a Host. Programs of HTTP/1.0 send none; browsers always do.
+func (s *Server) acceptsHost(hostport string) bool {
+	host := hostname(hostport)
+	if !strings.Contains(host, ".") && !strings.Contains(host, ":") {
+		return true // a name that only this network resolves, or none
+	}
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	for _, domain := range localDomains {
+		if strings.HasSuffix(host, domain) {
+			return true
+		}
+	}
+	for _, name := range s.opts.Hosts {
+		domain, wildcard := strings.CutPrefix(hostname(name), "*")
+		if host == domain || wildcard && strings.HasSuffix(host, domain) {
+			return true
+		}
+	}
+	return false
+}
+
+// hostname returns the name or the address of a Host, without the port, in lower case.
+func hostname(hostport string) string {
+	return strings.ToLower(strings.TrimSuffix((&url.URL{Host: hostport}).Hostname(), "."))
 }

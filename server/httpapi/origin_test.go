@@ -1,11 +1,60 @@
 package httpapi_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/weirlimit/weir/server/httpapi"
 )
+
+// A page of another site that gave its own name the server's address (DNS rebinding) sends no Origin with a GET. Its name is in the Host.
+func TestHosts(t *testing.T) {
+	s := newServer(func(o *httpapi.Options) { o.Hosts = []string{"weir.example.net", "*.corp.example"} })
+	for host, ok := range map[string]bool{
+		"127.0.0.1:8080": true, "10.1.2.3": true, "[::1]:8080": true, "[2001:db8::1]": true, "LocalHost:8080": true, "localhost.": true, "": true,
+		"weir": true, "weir:8080": true, "weir.internal:8080": true, "weir.default.svc:8080": true, "weir.default.svc.cluster.local": true, "api.localhost": true,
+		"weir.example.net": true, "WEIR.example.net.:8080": true, "a.b.corp.example": true,
+		"other.example:8080": false, "weir.example.net.other.example": false, "corp.example": false, "xcorp.example": false, "evil.local": false, "weir.dev": false,
+		"127.0.0.1.other.example": false, "localhost.other.example": false, "127.0.0.1:80:80": false, "1.2.3": false,
+	} {
+		for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST", "DELETE"} {
+			for _, path := range []string{"/v1/status", "/v1/take", "/healthz", "/metrics", "/nowhere"} {
+				r := httptest.NewRequest(method, path, strings.NewReader(`{"key":"k","limit":"1/1s"}`))
+				r.Host = host
+				res := send(s, r)
+				if refused := res.StatusCode == http.StatusForbidden; refused == ok {
+					t.Errorf("%s %s under the Host %q: %d", method, path, host, res.StatusCode)
+				}
+				if p := (httpapi.Problem{}); !ok && method != "HEAD" && (json.NewDecoder(res.Body).Decode(&p) != nil || p.Field != "Host" || !strings.Contains(p.Accepted, "--http-host")) {
+					t.Errorf("%s %s under the Host %q: %+v", method, path, host, p)
+				}
+			}
+		}
+	}
+}
+
+// No reply may be read by pages of other origins, be taken for another type, or be kept.
+func TestHeadersOfReplies(t *testing.T) {
+	for _, r := range []*http.Request{
+		httptest.NewRequest(http.MethodGet, "/v1/status", nil), httptest.NewRequest(http.MethodGet, "/metrics", nil), httptest.NewRequest(http.MethodGet, "/healthz", nil),
+		httptest.NewRequest(http.MethodGet, "/nowhere", nil), httptest.NewRequest(http.MethodPost, "/v1/take", strings.NewReader(`{"key":"k","limit":"1/1s"}`)),
+		httptest.NewRequest(http.MethodPost, "/v1/take", strings.NewReader(`{`)), httptest.NewRequest(http.MethodOptions, "/v1/take", nil),
+	} {
+		r.Header.Set("Access-Control-Request-Method", "POST")
+		h := send(newServer(), r).Header
+		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s %s: %v", r.Method, r.URL.Path, h)
+		}
+		for name := range h {
+			if strings.HasPrefix(name, "Access-Control-") {
+				t.Errorf("%s %s: %s", r.Method, r.URL.Path, name)
+			}
+		}
+	}
+}
 
 func TestPagesOfOtherOrigins(t *testing.T) {
 	tests := []struct {
@@ -13,6 +62,7 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 		field                    string // to blame; empty: answered
 	}{
 		{"Program", "weir.internal:8080", "", "", ""},
+		{"ProgramOfForeignName", "other.example:8080", "", "", "Host"},
 		{"OwnPage", "127.0.0.1:8080", "http://127.0.0.1:8080", "same-origin", ""},
 		{"OwnPageWithoutPort", "127.0.0.1", "http://127.0.0.1", "", ""},
 		{"OwnPageByIPv6", "[::1]:8080", "http://[::1]:8080", "", ""},
@@ -24,6 +74,7 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 		{"Sandbox", "127.0.0.1:8080", "null", "", "Origin"},
 		{"OtherPort", "127.0.0.1:8080", "http://127.0.0.1:3000", "same-site", "Origin"},
 		{"OtherPortOfAnOldBrowser", "127.0.0.1:8080", "http://127.0.0.1:3000", "", "Origin"},
+		{"OwnPageByLocalName", "weir:8080", "http://weir:8080", "same-origin", ""},
 		{"NameThatNowLeadsHere", "other.example:8080", "http://other.example:8080", "", "Host"},
 		{"NameThatNowLeadsHereSecurely", "other.example:8080", "https://other.example:8080", "same-origin", "Host"},
 		{"NameLikeAnAddress", "127.0.0.1.other.example", "http://127.0.0.1.other.example", "", "Host"},
@@ -62,6 +113,7 @@ func TestPageThatIsRefusedTakesNothing(t *testing.T) {
 	}
 }
 
+// A browser lets no page of another origin read this: the reply has no field that allows it.
 func TestPagesMayRead(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "/openapi.yaml", nil)
 	r.Header.Set("Origin", "https://other.example")

@@ -47,7 +47,6 @@ func (p *Problem) write(w http.ResponseWriter) {
 	}
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
-	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(append(body, '\n'))
 }

@@ -84,9 +84,17 @@ func static(contentType string, body []byte) func(http.ResponseWriter, *http.Req
 	}
 }
 
+// The header fields of every reply, shared and never changed. No reply has a field that lets a page of another origin read it.
+var (
+	noSniff = []string{"nosniff"}
+	noStore = []string{"no-store"}
+)
+
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.counts.requests.Add(1)
+	h := w.Header()
+	h["X-Content-Type-Options"], h["Cache-Control"] = noSniff, noStore
 	if p := s.serve(w, r); p != nil {
 		s.counts.errors.Add(1)
 		p.write(w)
@@ -94,6 +102,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) *Problem {
+	if p := s.checkBrowser(r); p != nil {
+		return p
+	}
 	route, ok := s.routes[r.URL.Path]
 	switch {
 	case !ok:
@@ -104,9 +115,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) *Problem {
 		w.Header().Set("Allow", route.allow())
 		p := refuse("method", r.Method, route.allow())
 		p.Status = http.StatusMethodNotAllowed
-		return p
-	}
-	if p := checkOrigin(r); p != nil {
 		return p
 	}
 	return route.serve(w, r)

@@ -21,8 +21,11 @@ type broken struct{ err error }
 
 func (b broken) Get(string, []byte) (*weir.Limiter, error) { return nil, b.err }
 
+// hosts are the names of the tests' server: example.com is that of httptest.NewRequest.
+var hosts = []string{"example.com"}
+
 func newServer(change ...func(*httpapi.Options)) *httpapi.Server {
-	opts := httpapi.Options{Limiters: limiters.New(memory.New(memory.Options{})), Log: slog.New(slog.DiscardHandler)}
+	opts := httpapi.Options{Limiters: limiters.New(memory.New(memory.Options{})), Log: slog.New(slog.DiscardHandler), Hosts: hosts}
 	for _, c := range change {
 		c(&opts)
 	}
