@@ -52,7 +52,7 @@ func ExampleParseLimit() {
 	fmt.Println(err)
 	// Output:
 	// sliding-buckets 100 1m0s 12 <nil>
-	// weir: limit has rate "per"; accepted: count/period, such as 100/1m
+	// weir: limit has rate "per"; accepted: count/period, such as 100/1m; did you mean 100/minute?
 }
 
 func ExampleMustParseLimit() {
