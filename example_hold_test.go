@@ -47,6 +47,28 @@ func ExampleHold_Commit() {
 	// false true <nil>
 }
 
+// Work of unknown length renews its hold.
+func ExampleHold_Renew() {
+	ctx, now := context.Background(), time.Unix(1_790_000_000, 0)
+	tokens, err := weir.New(weir.MustParseLimit("fixed-window 100/1h"), weir.WithName("tokens"), weir.WithClock(func() time.Time { return now }))
+	if err != nil {
+		panic(err)
+	}
+	hold, err := tokens.Hold(ctx, "user:42", 30, time.Minute)
+	if err != nil {
+		panic(err)
+	}
+	for range 5 {
+		now = now.Add(20 * time.Second)
+		if _, err := hold.Renew(ctx); err != nil {
+			panic(err)
+		}
+	}
+	d, err := hold.Commit(ctx, 12)
+	fmt.Println(d.Remaining, err)
+	// Output: 88 <nil>
+}
+
 func ExampleHold_Cancel() {
 	ctx := context.Background()
 	tokens, err := weir.New(weir.MustParseLimit("100/1h"), weir.WithName("tokens"))

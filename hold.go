@@ -2,6 +2,7 @@ package weir
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -22,18 +23,22 @@ func (e *LifeError) Error() string {
 	return fmt.Sprintf("weir: the life of a hold is %v; accepted: 1µs or longer", e.Life)
 }
 
-// A Hold is an estimate that was taken for work whose cost is known at its end. Commit settles it at what the work cost; Cancel gives
-// all back. Nobody needs to do either: when its life is over it is given back, so that a holder that dies costs nothing for long.
+// A Hold is an estimate that was taken for work whose cost is known at its end. Commit settles it at the real cost; Cancel gives
+// all of it back. A hold expires when its life is over: its units are then given back, so that a holder that dies costs nothing for
+// long. Work of unknown length calls Renew, about three times in each life. A Hold may be used by many goroutines at once.
 type Hold struct {
-	// Decision is the answer of the Take that made the hold. If it was denied, nothing is held, and RetryAfter says when to come back.
+	// Decision is the result of the Take that made the hold. If it was denied, nothing is held, and RetryAfter is the time to wait.
 	Decision
 
-	limiter *Limiter
-	key     string
-	id      int64
+	limiter  *Limiter
+	key      string
+	id       int64
+	estimate int64
+	life     time.Duration
 
 	mu      sync.Mutex
-	settled bool
+	settled bool // nothing is held: a settlement succeeded, or the hold was denied
+	unsure  bool // a settlement failed, and may have taken effect
 }
 
 // Hold takes an estimated cost, now, as Take does, and keeps it for its life, at least a microsecond, to be settled. The limiter must have a name. 0 is an
@@ -42,27 +47,39 @@ func (l *Limiter) Hold(ctx context.Context, key string, cost int64, life time.Du
 	if life < time.Microsecond {
 		return nil, &LifeError{life}
 	}
-	h := &Hold{limiter: l, key: key, id: 1 + rand.Int64N(1<<62)} //nolint:gosec // it need only differ from those of the key
+	h := &Hold{limiter: l, key: key, id: 1 + rand.Int64N(1<<62), estimate: cost, life: life} //nolint:gosec // it need only differ from those of the key
 	var err error
-	b := l.bound.Load()
-	h.Decision, err = b.decision(l.do(ctx, b, key, algorithm.Op{Kind: algorithm.Reserve, Cost: cost, ID: h.id, Life: int64(life)}))
-	if err != nil {
+	if h.Decision, err = h.reserve(ctx); err != nil {
 		return nil, err
 	}
 	h.settled = !h.Allowed
 	return h, nil
 }
 
-// Commit settles the hold at what the work cost, more or less than was held. What is more and finds no room is owed: it is
-// taken before anything else as units come back. It is denied, with RetryAfter Never, if the hold is settled or its life is over; what the work cost is
-// then not charged, and may be taken as any cost. The decision is what stands afterwards.
+// Renew keeps the hold for its whole life again, from now on. If the hold has expired, Renew takes the estimate anew, or is denied; it
+// can be called again after that. It returns an error after a Commit or Cancel, also after one that failed and may have taken effect.
+func (h *Hold) Renew(ctx context.Context) (Decision, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.settled || h.unsure {
+		return Decision{}, errors.New("weir: there is no hold to renew; accepted: a hold that was allowed, and neither committed nor cancelled")
+	}
+	return h.reserve(ctx)
+}
+
+// Commit settles the hold at the real cost of the work, more or less than the estimate. Units beyond the estimate that find no room
+// become debt, up to 1024 times the limit's capacity: they are taken before anything else as units come back. If the hold has expired,
+// the whole cost is charged in the same way. The first Commit or Cancel that succeeds settles the hold; a Commit after it is denied, with
+// RetryAfter Never, and charges nothing. After an error a Commit can be retried: no cost is charged twice. If the failed attempt may have taken
+// effect, the retry charges only a hold that has not expired. The decision is the state of the key afterwards.
 func (h *Hold) Commit(ctx context.Context, cost int64) (Decision, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.settle(ctx, cost)
 }
 
-// Cancel gives back what was held. After a Commit, or if the life is over, there is nothing to give back. It does its work also when ctx has ended.
+// Cancel gives the estimate back. After a Commit, or if the hold has expired, there is nothing to give back. It does its work also
+// when ctx has ended.
 func (h *Hold) Cancel(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -73,10 +90,21 @@ func (h *Hold) Cancel(ctx context.Context) error {
 	return err
 }
 
-func (h *Hold) settle(ctx context.Context, cost int64) (Decision, error) {
+// reserve takes the estimate, or renews it.
+func (h *Hold) reserve(ctx context.Context) (Decision, error) {
 	b := h.limiter.bound.Load() // it may be another one since
-	d, err := b.decision(h.limiter.do(ctx, b, h.key, algorithm.Op{Kind: algorithm.Commit, Cost: cost, ID: h.id}))
+	return b.decision(h.limiter.do(ctx, b, h.key, algorithm.Op{Kind: algorithm.Reserve, Cost: h.estimate, ID: h.id, Life: int64(h.life)}))
+}
+
+func (h *Hold) settle(ctx context.Context, cost int64) (Decision, error) {
+	if err := check(ctx, cost); err != nil {
+		return Decision{}, err
+	}
+	b := h.limiter.bound.Load()
+	late := !h.settled && !h.unsure // nobody else settles it, so that without a reservation it has expired
+	d, err := b.decision(h.limiter.do(ctx, b, h.key, algorithm.Op{Kind: algorithm.Commit, Late: late, Cost: cost, ID: h.id}))
 	h.settled = h.settled || err == nil
+	h.unsure = h.unsure || err != nil && !errors.Is(err, store.ErrNothingDone)
 	h.limiter.lines.stir(h.key)
 	return d, err
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/memory"
 )
 
@@ -69,9 +71,110 @@ func TestHoldIsGivenBackWhenItsLifeIsOver(t *testing.T) {
 	if left(t, l) != 100 {
 		t.Errorf("%d left after", left(t, l))
 	}
-	if d, err := h.Commit(background, 20); err != nil || d.Allowed || d.Remaining != 100 {
+	if d, err := h.Commit(background, 120); err != nil || !d.Allowed || d.Remaining != 0 {
 		t.Errorf("settled after: %+v, %v", d, err)
 	}
+	if d, err := h.Commit(background, 120); err != nil || d.Allowed {
+		t.Errorf("settled again: %+v, %v", d, err)
+	}
+	if now = now.Add(time.Hour); left(t, l) != 80 { // 20 became debt
+		t.Errorf("%d left an hour later", left(t, l))
+	}
+}
+
+// A hold that is renewed lasts; one that has expired is taken again, or charged when it is settled.
+func TestHoldIsRenewed(t *testing.T) {
+	now := time.Unix(1_790_000_000, 0)
+	l := at(t, "fixed-window 100/24h", &now, weir.WithName("tokens"))
+	h, err := l.Hold(background, "k", 30, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		now = now.Add(50 * time.Second)
+		if d, err := h.Renew(background); err != nil || !d.Allowed || d.Remaining != 70 {
+			t.Fatalf("renewed: %+v, %v", d, err)
+		}
+	}
+	now = now.Add(2 * time.Minute)
+	if d, err := h.Renew(background); err != nil || !d.Allowed || d.Remaining != 70 {
+		t.Errorf("renewed after it has expired: %+v, %v", d, err)
+	}
+	now = now.Add(2 * time.Minute)
+	if _, err := l.Take(background, "k", 90); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := h.Renew(background); err != nil || d.Allowed || d.Remaining != 10 {
+		t.Errorf("renewed without room: %+v, %v", d, err)
+	}
+	if d, err := h.Commit(background, 25); err != nil || !d.Allowed || d.Remaining != 0 {
+		t.Errorf("settled: %+v, %v", d, err)
+	}
+	if _, err := h.Renew(background); err == nil {
+		t.Error("renewed after it was settled")
+	}
+	now = now.Add(24 * time.Hour)
+	if left(t, l) != 85 {
+		t.Errorf("%d left a day later, want 85: 15 became debt", left(t, l))
+	}
+}
+
+// A Commit whose reply is lost is retried without a second charge, whether the hold has expired or not.
+func TestHoldIsChargedOnceWhenAReplyIsLost(t *testing.T) {
+	for _, expired := range []bool{false, true} {
+		now := time.Unix(1_790_000_000, 0)
+		s := &lossy{Store: memory.New(memory.Options{})}
+		l := at(t, "fixed-window 100/24h", &now, weir.WithName("tokens"), weir.WithStore(s))
+		h, err := l.Hold(background, "k", 30, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if expired {
+			now = now.Add(2 * time.Minute)
+		}
+		s.lose = true
+		if _, err := h.Commit(background, 20); !errors.Is(err, errLost) {
+			t.Fatalf("the error is %v", err)
+		}
+		s.lose = false
+		if _, err := h.Renew(background); err == nil {
+			t.Error("renewed although it may be settled")
+		}
+		if _, err := h.Commit(background, 20); err != nil {
+			t.Error(err)
+		}
+		if left(t, l) != 80 {
+			t.Errorf("expired %v: %d left, want 80", expired, left(t, l))
+		}
+	}
+}
+
+var errLost = errors.New("the reply was lost")
+
+// A lossy store carries out operations, and then loses the replies while lose is set.
+type lossy struct {
+	store.Store
+
+	lose bool
+}
+
+func (s *lossy) Bind(spec store.Spec) (store.Binding, error) {
+	b, err := s.Store.Bind(spec)
+	return &lossyBinding{b, s}, err
+}
+
+type lossyBinding struct {
+	store.Binding
+
+	store *lossy
+}
+
+func (b *lossyBinding) Do(ctx context.Context, key string, op algorithm.Op, now int64) (algorithm.Verdict, error) {
+	v, err := b.Binding.Do(ctx, key, op, now)
+	if b.store.lose {
+		return v, errLost
+	}
+	return v, err
 }
 
 func TestHoldIsCancelled(t *testing.T) {

@@ -26,8 +26,12 @@ func (o *opened) find(id int64) int {
 func (o *opened) reserve(op Op, now int64) (r Result) {
 	i := o.find(op.ID)
 	switch {
-	case i >= 0: // somebody who had no answer asks again
-		r.Decision, r.Granted = o.peek(now), o.Holds[i].Units
+	case i >= 0: // a renewal, or a retry
+		h := o.Holds[i]
+		o.Holds = slices.Delete(o.Holds, i, i+1)
+		h.Expires = max(h.Expires, o.expiry(op, now))
+		o.hold(h)
+		r.Decision, r.Granted = o.peek(now), h.Units
 		r.Allowed, r.RetryAfter = true, 0
 		return r
 	case o.Owed > 0:
@@ -43,10 +47,15 @@ func (o *opened) reserve(op Op, now int64) (r Result) {
 		o.charge(op.Cost, now)
 		o.hold(Hold{
 			ID: op.ID, Units: op.Cost, At: now, End: now + int64(r.ResetAfter)/o.p.tick, Left: r.Remaining,
-			Expires: now + min(max(1, op.Life), maxSpan/o.p.tick),
+			Expires: o.expiry(op, now),
 		})
 	}
 	return r
+}
+
+// expiry returns the time at which a reservation made or renewed now expires.
+func (o *opened) expiry(op Op, now int64) int64 {
+	return now + min(max(1, op.Life), maxSpan/o.p.tick)
 }
 
 // hold adds a reservation.
@@ -62,7 +71,12 @@ func (o *opened) hold(h Hold) {
 
 func (o *opened) commit(op Op, now int64) (r Result) {
 	i := o.find(op.ID)
-	if i < 0 {
+	switch {
+	case i < 0 && op.Late && op.Cost > 0:
+		o.owe(op.Cost, now)
+		r.Decision, r.Granted = o.peek(now), op.Cost
+		return r
+	case i < 0:
 		r.Decision = o.peek(now)
 		r.Allowed, r.RetryAfter, r.Delay = false, Never, 0
 		return r

@@ -35,7 +35,8 @@ func (l *ledger) take(cost int64) (granted bool) {
 }
 
 func (l *ledger) reserve(id, cost, expires int64) (granted bool) {
-	if _, again := l.holds[id]; again {
+	if h, again := l.holds[id]; again {
+		l.holds[id] = held{h.units, max(h.expires, expires)}
 		return true
 	}
 	if l.used > l.capacity || !l.take(cost) {
@@ -45,13 +46,14 @@ func (l *ledger) reserve(id, cost, expires int64) (granted bool) {
 	return true
 }
 
-func (l *ledger) commit(id, cost int64) (found bool) {
+func (l *ledger) commit(id, cost int64, late bool) (charged bool) {
 	h, found := l.holds[id]
-	if found {
+	charged = found || late && cost > 0
+	if charged {
 		l.used += cost - h.units
 		delete(l.holds, id)
 	}
-	return found
+	return charged
 }
 
 // TestReservationsAgreeWithALedger, in one window, under any limit that gives nothing back within it.
@@ -68,14 +70,14 @@ func TestReservationsAgreeWithALedger(t *testing.T) {
 					op := algorithm.Op{
 						Kind: rapid.SampledFrom([]algorithm.Kind{algorithm.Take, algorithm.Reserve, algorithm.Commit}).Draw(t, "kind"),
 						Cost: rapid.Int64Range(0, capacity+1).Draw(t, "cost"), ID: rapid.Int64Range(1, 4).Draw(t, "id"),
-						Life: rapid.Int64Range(1, 10).Draw(t, "life"),
+						Life: rapid.Int64Range(1, 10).Draw(t, "life"), Late: rapid.Bool().Draw(t, "late"),
 					}
 					var want bool
 					switch op.Kind {
 					case algorithm.Reserve:
 						want = m.reserve(op.ID, op.Cost, now+op.Life)
 					case algorithm.Commit:
-						want = m.commit(op.ID, op.Cost)
+						want = m.commit(op.ID, op.Cost, op.Late)
 					default:
 						want = m.take(op.Cost)
 					}
@@ -198,7 +200,7 @@ func TestReservationsAreSettledOnce(t *testing.T) {
 	p := compile(t, algorithm.MustParseLimit("10/1h"))
 	reserve := algorithm.Op{Kind: algorithm.Reserve, Cost: 6, ID: 1, Life: 100}
 	a, _ := algorithm.Account{}.Apply(p, reserve, 0)
-	again, r := a.Apply(p, reserve, 50)
+	again, r := a.Apply(p, reserve, 0)
 	if !r.Allowed || r.Granted != 6 || r.Remaining != 4 || again.Head() != a.Head() {
 		t.Errorf("again: %+v, %s", r, again.Head())
 	}
@@ -212,6 +214,45 @@ func TestReservationsAreSettledOnce(t *testing.T) {
 	before := a.Head()
 	if a, r = a.Apply(p, algorithm.Op{Kind: algorithm.Commit, Cost: 2, ID: 1}, 99); r.Allowed || r.RetryAfter != algorithm.Never || r.Remaining != 8 || a.Head() != before {
 		t.Errorf("settled twice: %+v", r)
+	}
+}
+
+// A second Reserve moves the expiry forward, whatever its cost, and never back.
+func TestReservationsAreRenewed(t *testing.T) {
+	p := compile(t, algorithm.MustParseLimit("10/1h"))
+	a, _ := algorithm.Account{}.Apply(p, algorithm.Op{Kind: algorithm.Reserve, Cost: 6, ID: 1, Life: 100}, 0)
+	a, _ = a.Apply(p, algorithm.Op{Kind: algorithm.Reserve, Cost: 2, ID: 2, Life: 120}, 0)
+	a, r := a.Apply(p, algorithm.Op{Kind: algorithm.Reserve, Cost: 9, ID: 1, Life: 100}, 99)
+	if !r.Allowed || r.Granted != 6 || r.Remaining != 2 || a.Extra.Holds[1].ID != 1 || a.Extra.Holds[1].Expires != 199 {
+		t.Errorf("renewed: %+v, %s", r, a.Head())
+	}
+	again, _ := cloneAccount(a).Apply(p, algorithm.Op{Kind: algorithm.Reserve, Cost: 6, ID: 1, Life: 10}, 99)
+	if again.Head() != a.Head() {
+		t.Errorf("a renewal moved the expiry back: %s", again.Head())
+	}
+	if _, r = a.Apply(p, algorithm.Op{Kind: algorithm.Commit, Cost: 1, ID: 1}, 198); !r.Allowed || r.Remaining != 9 {
+		t.Errorf("settled after its first life: %+v", r)
+	}
+}
+
+// A late Commit without a reservation charges its whole cost, and with one it is a Commit.
+func TestLateCommits(t *testing.T) {
+	p := compile(t, algorithm.MustParseLimit("fixed-window 10/1h"))
+	late := algorithm.Op{Kind: algorithm.Commit, Late: true, Cost: 4, ID: 1}
+	a, _ := algorithm.Account{}.Apply(p, algorithm.Op{Kind: algorithm.Reserve, Cost: 6, ID: 1, Life: 100}, 0)
+	a, r := a.Apply(p, late, 50)
+	if !r.Allowed || r.Granted != 4 || r.Remaining != 6 {
+		t.Errorf("in time: %+v", r)
+	}
+	a, r = a.Apply(p, algorithm.Op{Kind: algorithm.Commit, Late: true, Cost: 16, ID: 2}, 60)
+	if !r.Allowed || r.Granted != 16 || r.Remaining != 0 || a.Extra == nil || a.Extra.Owed != 10 {
+		t.Errorf("late: %+v, %s", r, a.Head())
+	}
+	if _, r = cloneAccount(a).Apply(p, algorithm.Op{Cost: 1}, 70); r.Allowed || r.RetryAfter != 2*time.Hour-70 {
+		t.Errorf("a take while there is debt: %+v", r)
+	}
+	if _, r = a.Apply(p, algorithm.Op{Kind: algorithm.Commit, Late: true, ID: 3}, 70); r.Allowed || r.RetryAfter != algorithm.Never {
+		t.Errorf("late at nothing: %+v", r)
 	}
 }
 

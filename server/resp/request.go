@@ -38,10 +38,11 @@ const (
 	debtOption
 	idOption
 	lifeOption
+	lateOption
 	andOption
 )
 
-var optionWords = [...]string{"COST n", "AT time", "NAME name", "END time", "NS", "TIME", "DEBT", "ID id", "LIFE time", "AND key limit ..."}
+var optionWords = [...]string{"COST n", "AT time", "NAME name", "END time", "NS", "TIME", "DEBT", "ID id", "LIFE time", "LATE", "AND key limit ..."}
 
 func (o option) accepted() string {
 	var words []string
@@ -100,6 +101,8 @@ func (c *conn) option(word []byte) (o option, hasValue bool) {
 		return idOption, true
 	case "LIFE":
 		return lifeOption, true
+	case "LATE":
+		return lateOption, false
 	case "AND":
 		return andOption, false
 	}

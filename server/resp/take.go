@@ -104,12 +104,12 @@ func (c *conn) reserve() {
 }
 
 func (c *conn) commit() {
-	r, ok := c.request(1, held)
+	r, ok := c.request(1, held|lateOption)
 	if !ok {
 		return
 	}
 	k := r.call(algorithm.Commit)
-	k.granted = true
+	k.op.Late, k.granted = r.given&lateOption != 0, true
 	c.do(k)
 }
 

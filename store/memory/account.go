@@ -21,11 +21,18 @@ type stateBinding struct {
 }
 
 // Do implements [store.Binding].
-func (b *stateBinding) Do(_ context.Context, key string, op algorithm.Op, given int64) (algorithm.Verdict, error) {
+func (b *stateBinding) Do(ctx context.Context, key string, op algorithm.Op, given int64) (algorithm.Verdict, error) {
 	if !b.named && (op.Kind == algorithm.Reserve || op.Kind == algorithm.Commit) {
 		return algorithm.Verdict{}, store.ErrUnnamed
 	}
 	fp := b.fingerprint(key)
+	if op.Late && b.store.overflow == Share { // the reservation may be that of a new key of a full store
+		found := op
+		found.Late = false
+		if v, err := b.Do(ctx, key, found, given); err != nil || v.Granted >= 0 {
+			return v, err
+		}
+	}
 	v, did := b.do(fp, op, given, false)
 	switch {
 	case op.Kind == algorithm.Commit && v.Granted < 0: // it may have been reserved when the store was full
@@ -88,6 +95,8 @@ func (b *stateBinding) writes(op algorithm.Op) bool {
 		return b.leases && 0 < op.Cost && op.Cost <= b.capacity
 	case algorithm.Reserve:
 		return op.Cost <= b.capacity
+	case algorithm.Commit:
+		return op.Late && 0 < op.Cost
 	}
 	return false
 }

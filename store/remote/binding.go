@@ -78,6 +78,9 @@ func (b *binding) command(key string, op algorithm.Op, now int64, stamped bool) 
 		c = append(c, "END", decimal(op.End))
 	}
 	c = reservation(c, op.Kind, op.ID, op.Life)
+	if op.Late {
+		c = append(c, "LATE")
+	}
 	if b.debt {
 		c = append(c, "DEBT")
 	}

@@ -176,7 +176,7 @@ func anyOp(b *bound, random *rand.Rand, now int64) algorithm.Op {
 	case n < 2:
 		op.Life = (1 + random.Int64N(4)) * int64(b.limit.Period) / 4000 * 1000
 	case n < 4:
-		op.Kind = algorithm.Commit
+		op.Kind, op.Late = algorithm.Commit, n == 2
 	default:
 		return someOp(b, random, now)
 	}

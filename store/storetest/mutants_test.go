@@ -311,6 +311,20 @@ var reservationMutants = []mutant{
 			}
 			return a.Apply(b.program, op, now)
 		})},
+	{"a second reserve does not renew", []string{"reserve-renew", "change-traces"}, account(
+		func(b *shelfBinding, _ string, a algorithm.Account, op algorithm.Op, now int64) (algorithm.Account, algorithm.Result) {
+			old := a.Extra
+			a, r := a.Apply(b.program, op, now)
+			if op.Kind == algorithm.Reserve && old != nil && a.Extra != nil && len(old.Holds) == len(a.Extra.Holds) {
+				a.Extra = old
+			}
+			return a, r
+		})},
+	{"a late commit without a reservation is lost", []string{"reserve-renew", "change-traces", "linearizable-changes"}, faults{
+		op: func(_ *shelfBinding, op algorithm.Op) algorithm.Op {
+			op.Late = false
+			return op
+		}}},
 	{"a reservation is kept for as long as its units", []string{"reserve-ends"}, account(
 		func(b *shelfBinding, _ string, a algorithm.Account, op algorithm.Op, now int64) (algorithm.Account, algorithm.Result) {
 			if p := a.Program; p != nil && p.Fresh(slices.Clone(a.State), now) {

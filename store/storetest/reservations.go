@@ -66,6 +66,25 @@ func reservationsSettle(k *check) {
 	s.follow(commit(500, 1, 0), reserve(-1, 1, time.Minute, 0))
 }
 
+// reservationsRenewed renews reservations, and commits late with and without one.
+func reservationsRenewed(k *check) {
+	k.scriptsOfNames(limits, func(s *script) {
+		capacity, life := s.limit.Capacity(), s.limit.Period
+		s.follow(reserve(1, capacity, life, 0))
+		v := s.follow(reserve(1, 1, life, life/2), reserve(1, 1, life/8, life-time.Microsecond), commit(1, capacity, life+life/4))
+		s.demand(v.Granted == capacity, "a reservation that was renewed outlives its first life")
+		s.follow(reserve(2, 1, life/4, 4*life), peek(4*life+life/4))
+		v = s.follow(commitLate(2, 1, 4*life+life/2))
+		s.demand(v.Granted == 1, "a late commit is charged")
+		v = s.follow(commitLate(3, 0, 4*life+life/2), commitLate(4, 2*capacity, 4*life+life/2))
+		s.demand(v.Granted == 2*capacity && v.Remaining == 0, "all of a late commit is charged")
+		v = s.follow(reserve(5, 1, life, 4*life+life/2))
+		s.demand(v.Granted == -1, "nothing passes while there is debt")
+		s.follow(take(1, 5*life), peek(6*life), peek(8*life), take(1, 9*life))
+		s.follow(reserve(6, 1, life, 20*life), commitLate(6, 1, 20*life), commit(6, 1, 20*life), peek(20*life))
+	})
+}
+
 // reservationsKeepThroughChanges settles under one limit what was reserved under another.
 func reservationsKeepThroughChanges(k *check) {
 	s := k.trusting()

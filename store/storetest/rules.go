@@ -36,6 +36,7 @@ var rules = []Rule{
 	{"S18-change-races", "While callers have one limit of a name or the other, no more is admitted in all than the larger capacity, nor less.", changeRaces},
 	{"S17-change-outlives", "What a limit that was lowered leaves behind is kept for as long as it would have counted.", changesOutlive},
 	{"reserve", "A reservation is settled once, at less, at more or at nothing, or is given back when its life is over.", reservationsSettle},
+	{"reserve-renew", "A second Reserve of an ID renews the reservation, and a late Commit without one charges its whole cost, as debt where there is no room.", reservationsRenewed},
 	{"reserve-changes", "What was reserved under one limit of a name can be settled under another.", reservationsKeepThroughChanges},
 	{"reserve-races", "Of many who settle one reservation at once one does it, and of many who ask for one of an ID all have one.", settledOnce},
 	{"reserve-ends", "By the store's clock a reservation is given back when its life is over, and is not forgotten before.", reservationsEnd},

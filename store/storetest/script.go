@@ -34,6 +34,10 @@ func commit(id, cost int64, after time.Duration) step {
 	return step{algorithm.Op{Kind: algorithm.Commit, ID: id, Cost: cost}, after}
 }
 
+func commitLate(id, cost int64, after time.Duration) step {
+	return step{algorithm.Op{Kind: algorithm.Commit, Late: true, ID: id, Cost: cost}, after}
+}
+
 // A script is what a rule does to one key. Every verdict must be what the account says.
 type script struct {
 	*bound  // which may be another in the course of the script, of the same name

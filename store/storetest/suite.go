@@ -319,6 +319,9 @@ func describe(op algorithm.Op) string {
 	case algorithm.Reserve:
 		return fmt.Sprintf("%s %d as %d for %v", kind, op.Cost, op.ID, time.Duration(op.Life))
 	case algorithm.Commit:
+		if op.Late {
+			kind = "late commit"
+		}
 		return fmt.Sprintf("%s %d as %d", kind, op.Cost, op.ID)
 	}
 	return fmt.Sprintf("%s %d", kind, op.Cost)

@@ -240,7 +240,7 @@ func (t *trace) op() algorithm.Op {
 func (t *trace) reservation() algorithm.Op {
 	id := 1 + t.ids - t.random.Int64N(min(4, t.ids+1))
 	if t.random.IntN(2) == 0 {
-		return algorithm.Op{Kind: algorithm.Commit, ID: id, Cost: t.random.Int64N(2) * t.cost()}
+		return algorithm.Op{Kind: algorithm.Commit, Late: t.random.IntN(3) == 0, ID: id, Cost: t.random.Int64N(2) * t.cost()}
 	}
 	if t.random.IntN(6) > 0 {
 		t.ids++
