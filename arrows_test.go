@@ -34,7 +34,7 @@ var arrows = map[string][]string{
 	"httplimit":              {"", "identity", "policy", "admission", "httplimit/header", "pacing"},
 	"grpclimit":              {"", "identity", "policy", "admission", "httplimit/header", "pacing"},
 	"server/proxied":         {},
-	"replay":                 {"", "store/memory"},
+	"replay":                 {"", "identity", "store/memory"},
 	"server/limiters":        {"", "algorithm", "store"},
 	"server/checks":          {"", "policy"},
 	"server/resp":            {"", "algorithm", "store", "policy", "server/limiters", "server/checks"},

@@ -134,6 +134,16 @@ func ExampleNetworkOf() {
 	// unknown
 }
 
+func ExampleParseNetwork() {
+	fmt.Println(identity.ParseNetwork("client_ip"))
+	fmt.Println(identity.ParseNetwork("client_ip/24/56"))
+	fmt.Println(identity.ParseNetwork("client_ip/200"))
+	// Output:
+	// 32 64 true
+	// 24 56 true
+	// 0 0 false
+}
+
 func ExampleKey() {
 	key := identity.Key{identity.Header("X-Tenant"), identity.Cookie("session"), identity.Peer.Source()}
 	r := httptest.NewRequest(http.MethodGet, "/", nil)

@@ -19,7 +19,7 @@ func (c *ClientIP) Source() Source { return c.Network(32, 64) }
 //
 // A client can have many networks of 64 bits: to count wider ones as well, use several sources, each with a limit of its own.
 //
-// It is named as policies name it: client_ip, client_ip/56 where IPv4 is whole, or client_ip/24/64.
+// It is named as policies name it: client_ip, client_ip/56 where IPv4 is whole, or client_ip/24/64; see [ParseNetwork].
 func (c *ClientIP) Network(v4, v6 int) Source {
 	name := "client_ip"
 	switch {
@@ -39,6 +39,39 @@ func (c *ClientIP) Network(v4, v6 int) Source {
 		}
 		return NetworkOf(addr, v4, v6)
 	}}
+}
+
+// ParseNetwork reads the name of a network source, as keys of policies and of weir replay have it. It returns the address
+// bits that tell clients apart, under IPv4 and IPv6:
+//
+//	client_ip        32, 64
+//	client_ip/56     32, 56
+//	client_ip/24/64  24, 64
+//
+// ok is false for any other text.
+func ParseNetwork(text string) (v4, v6 int, ok bool) {
+	bits, ok := strings.CutPrefix(text, "client_ip")
+	switch {
+	case !ok:
+		return 0, 0, false
+	case bits == "":
+		return 32, 64, true // the owner of an IPv6 address can usually choose its last 64 bits
+	}
+	text4, text6, both := strings.Cut(strings.TrimPrefix(bits, "/"), "/")
+	if !both {
+		text4, text6 = "32", text4
+	}
+	v4, ok4 := parseBits(text4, 32)
+	v6, ok6 := parseBits(text6, 128)
+	if !ok4 || !ok6 || bits[0] != '/' {
+		return 0, 0, false
+	}
+	return v4, v6, true
+}
+
+func parseBits(text string, most int) (int, bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil && 1 <= n && n <= most && text[0] != '+' && text[0] != '0'
 }
 
 // NetworkOf returns the text of the network that an address is in, of so many bits under IPv4 and IPv6; of all bits, or of a number that there can't be, it is the whole address.

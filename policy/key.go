@@ -2,7 +2,6 @@ package policy
 
 import (
 	"net/textproto"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -90,19 +89,8 @@ func parseKeySource(text string) (s keySource, ok bool) {
 	case "method", "host", "path":
 		return s, true
 	}
-	if bits, ok := strings.CutPrefix(text, "client_ip"); ok {
-		s.v4, s.v6 = 32, 64 // whoever has an address of IPv6 can usually choose its last 64 bits
-		if bits == "" {
-			return s, true
-		}
-		v4, v6, both := strings.Cut(strings.TrimPrefix(bits, "/"), "/")
-		if !both {
-			v4, v6 = "32", v4
-		}
-		var ok4, ok6 bool
-		s.v4, ok4 = parseBits(v4, 32)
-		s.v6, ok6 = parseBits(v6, 128)
-		return s, ok4 && ok6 && bits[0] == '/'
+	if s.v4, s.v6, ok = identity.ParseNetwork(text); ok {
+		return s, true
 	}
 	kind, name, _ := strings.Cut(text, ":")
 	s.of = source{sourceKind(kind), name}
@@ -117,11 +105,6 @@ func parseKeySource(text string) (s keySource, ok bool) {
 		return s, name != "" && len(name) <= maxName && !strings.ContainsAny(name, " ,|=%#") && utf8.ValidString(name)
 	}
 	return s, false
-}
-
-func parseBits(text string, most int) (int, bool) {
-	n, err := strconv.Atoi(text)
-	return n, err == nil && 1 <= n && n <= most && text[0] != '+' && text[0] != '0'
 }
 
 // value returns what the request has; "" is nothing, also where it has an empty one.

@@ -47,21 +47,21 @@ func ExampleOpen() {
 	}
 	worst := report.Limits[0].Top[0]
 	fmt.Printf("%s: %d of %d denied\n", worst.Client[0], worst.Denied, worst.Requests)
-	// Output: 2001:db8::bad: 96 of 160 denied
+	// Output: 2001:db8::/64: 96 of 160 denied
 }
 
 func ExampleParseKey() {
-	key, err := replay.ParseKey("ip, path")
+	key, err := replay.ParseKey("client_ip, path")
 	fmt.Println(key, err)
-	fmt.Println(key.String() == "ip,path", len(replay.Fields()))
+	fmt.Println(key.String() == "client_ip,path", len(replay.Fields()))
 	fmt.Println(key.UnmarshalText([]byte("user")), key)
 	_, err = replay.ParseKey("colour")
 	fmt.Println(err)
 	// Output:
-	// ip,path <nil>
+	// client_ip,path <nil>
 	// true 6
 	// <nil> user
-	// replay: key is "colour"; accepted: one or more of ip, user, method, path, host, user-agent, each once, with commas between
+	// replay: key is "colour"; accepted: one or more of client_ip, user, method, path, host, user-agent, each once, with commas between, and client_ip/48 or client_ip/24/64 for other bits
 }
 
 func ExampleReport() {

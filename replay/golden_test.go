@@ -118,7 +118,7 @@ func TestTheReportOfSeveralLimitsReadsLikeThis(t *testing.T) {
 func TestTheReportForProgramsIsThis(t *testing.T) {
 	o := options("5/1m", "10/1m")
 	o.Top, o.Bucket = 2, 12*time.Hour
-	o.Key, _ = replay.ParseKey("ip,user-agent")
+	o.Key, _ = replay.ParseKey("client_ip,user-agent")
 	var out bytes.Buffer
 	if err := sampleReport(t, o).WriteJSON(&out); err != nil {
 		t.Fatal(err)

@@ -63,7 +63,7 @@ func TestGzipIsReadLikePlainText(t *testing.T) {
 
 func TestLineEndsAndMarksAreNoPartOfTheLine(t *testing.T) {
 	o := options("1/1m")
-	o.Key, _ = replay.ParseKey("ip,user-agent")
+	o.Key, _ = replay.ParseKey("client_ip,user-agent")
 	for name, log := range map[string]string{
 		"CRLF":        strings.ReplaceAll(after(0)+after(0), "\n", "\r\n"),
 		"no last end": strings.TrimSuffix(after(0)+after(0), "\n"),

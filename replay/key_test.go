@@ -11,24 +11,34 @@ import (
 
 func TestKeysAreReadAndWritten(t *testing.T) {
 	for text, want := range map[string]string{
-		"ip": "ip", "user-agent": "user-agent", "ip,path": "ip,path", " host , user,method": "host,user,method", //nolint:gocritic // spaces are let through
+		"client_ip": "client_ip", "user-agent": "user-agent", "client_ip,path": "client_ip,path",
+		"client_ip/48": "client_ip/48", "path,client_ip/24/64": "path,client_ip/24/64",
+		" host , user,method": "host,user,method", //nolint:gocritic // spaces are let through
 	} {
 		if k, err := ParseKey(text); err != nil || k.String() != want {
 			t.Errorf("%q: got %q, %v", text, k, err)
 		}
 	}
-	if k := (Key{}); k.String() != "ip" {
+	if k := (Key{}); k.String() != "client_ip" {
 		t.Errorf("the zero key is %q", k)
 	}
-	for _, text := range []string{"", "IP", "ip,", "ip,ip", "ip path", strings.Repeat("ip,", 1000)} {
-		if _, err := ParseKey(text); err == nil || !strings.Contains(err.Error(), "accepted: one or more of ip, user") || len(err.Error()) > 300 {
+	for _, text := range []string{
+		"", "IP", "client_ip,", "client_ip,client_ip", "client_ip path", strings.Repeat("client_ip,", 1000),
+		"client_ip/0", "client_ip/129", "client_ip/33/64", "client_ip/24/64/1", "client_ip48", "client_ip/+48",
+	} {
+		if _, err := ParseKey(text); err == nil || !strings.Contains(err.Error(), "accepted: one or more of client_ip, user") || len(err.Error()) > 350 {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	for _, text := range []string{"ip", "path, ip"} {
+		if _, err := ParseKey(text); err == nil || !strings.HasSuffix(err.Error(), "; did you mean client_ip?") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
 }
 
 func TestNoTwoTuplesOfFieldsAreOneKey(t *testing.T) {
-	key, err := ParseKey("ip,path,user-agent")
+	key, err := ParseKey("client_ip,path,user-agent")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +47,7 @@ func TestNoTwoTuplesOfFieldsAreOneKey(t *testing.T) {
 		return bytes.Repeat(field.Draw(t, "part"), rapid.SampledFrom([]int{1, 1, 1, 400, 700}).Draw(t, "times"))
 	})
 	tuple := rapid.Custom(func(t *rapid.T) line {
-		return line{address: long.Draw(t, "ip"), path: long.Draw(t, "path"), agent: long.Draw(t, "agent")}
+		return line{address: long.Draw(t, "client_ip"), path: long.Draw(t, "path"), agent: long.Draw(t, "agent")}
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := tuple.Draw(t, "a"), tuple.Draw(t, "b")

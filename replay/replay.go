@@ -39,7 +39,7 @@ const (
 type Options struct {
 	// Limits are run side by side, each on all of the traffic: 1 to MaxLimits of them.
 	Limits []weir.Limit
-	// Key tells clients apart. The zero value is the client's address.
+	// Key tells clients apart. The zero value is client_ip.
 	Key Key
 	// Cost is what each request takes, at most the capacity of each limit. 0 means 1.
 	Cost int64
@@ -59,6 +59,7 @@ type Options struct {
 
 // check fills in the defaults, and refuses what makes no sense.
 func (o Options) check() (Options, error) {
+	o.Key = Key{o.Key.all()}
 	o.Cost, o.MaxClients = cmp.Or(o.Cost, 1), cmp.Or(o.MaxClients, DefaultMaxClients)
 	switch {
 	case len(o.Limits) < 1 || len(o.Limits) > MaxLimits:

@@ -245,8 +245,8 @@ a - - [17/May/2015:10:05:00 +0000] "POST /x?2 HTTP/1.1" 200 5 "-" "p"
 b - - [17/May/2015:10:05:00 +0000] "GET /y HTTP/1.1" 200 5
 `
 	for key, want := range map[string][2]int64{ // clients, requests without the key
-		"ip": {2, 0}, "user": {2, 2}, "method": {2, 0}, "path": {2, 0}, "host": {1, 3}, "user-agent": {2, 1},
-		"ip,path": {2, 0}, "ip,method": {3, 0}, "user,user-agent": {3, 2},
+		"client_ip": {2, 0}, "user": {2, 2}, "method": {2, 0}, "path": {2, 0}, "host": {1, 3}, "user-agent": {2, 1},
+		"client_ip,path": {2, 0}, "client_ip,method": {3, 0}, "user,user-agent": {3, 2},
 	} {
 		o := options("1/1m")
 		var err error

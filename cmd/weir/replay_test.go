@@ -35,7 +35,7 @@ func replayArgs(t *testing.T, stdin string, args ...string) (stdout string, err 
 func TestReplayReadsStandardInput(t *testing.T) {
 	for _, args := range [][]string{{"--limit", "1/1m"}, {"--limit", "1/1m", "-"}} {
 		out, err := replayArgs(t, replayLine+replayLine, args...)
-		if err != nil || !strings.HasPrefix(out, "2 requests of 1 client (by ip)") {
+		if err != nil || !strings.HasPrefix(out, "2 requests of 1 client (by client_ip)") {
 			t.Errorf("%q: %v\n%s", args, err, out)
 		}
 	}
@@ -46,7 +46,7 @@ func TestReplayComparesLimitsOnFilesAsJSON(t *testing.T) {
 	if err := os.WriteFile(name, []byte(strings.Repeat(replayLine, 5)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := replayArgs(t, "", "--json", "--key", "ip,path", "--limit", "1/1m", "--limit", "gcra 10/1m burst=3", name)
+	out, err := replayArgs(t, "", "--json", "--key", "client_ip,path", "--limit", "1/1m", "--limit", "gcra 10/1m burst=3", name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestReplayRefusesWhatMakesNoSense(t *testing.T) {
 	}{
 		{"--limit", nil},
 		{"count", []string{"--limit", "0/1m"}},
-		{"key is \"mail\"; accepted: one or more of ip,", []string{"--limit", "1/1m", "--key", "mail"}},
+		{"key is \"mail\"; accepted: one or more of client_ip,", []string{"--limit", "1/1m", "--key", "mail"}},
 		{"cost is 2; accepted: 1 to 1, the capacity of limit 1/1m", []string{"--limit", "1/1m", "--cost", "2"}},
 		{"window is 500ms; accepted: whole seconds", []string{"--limit", "1/1m", "--window", "500ms"}},
 		{"top is -1; accepted: 0 to", []string{"--limit", "1/1m", "--top=-1"}},
@@ -99,7 +99,7 @@ func TestReplayFailsAfterTheReportWhenNoLineIsARequest(t *testing.T) {
 
 func TestReplayOfAnEmptyLogIsNoError(t *testing.T) {
 	out, err := replayArgs(t, "", "--limit", "1/1m")
-	if want := "0 requests of 0 clients (by ip)\n"; err != nil || out != want {
+	if want := "0 requests of 0 clients (by client_ip)\n"; err != nil || out != want {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
