@@ -101,7 +101,12 @@ func (c *conn) run() {
 		if size == 0 {
 			break
 		}
+		line := c.in[c.start] != '*'
 		c.start += size
+		if line && c.isHTTP(args) {
+			c.closing = true
+			break
+		}
 		if len(args) > 0 {
 			c.execute()
 		}

@@ -149,7 +149,7 @@ func TestLongCommandsOfAllClientsAreBounded(t *testing.T) {
 func FuzzServe(f *testing.F) {
 	for _, line := range []string{
 		`WEIR.TAKE k "5/1h" COST 2 AT 1700000000000000`, `WEIR.REFUND k "5/1h"`, `WEIR.RESET k 5/1h`, `CL.THROTTLE k 1 2 3 4`,
-		`THROTTLE k 9 9 9`, `RL.REDUCE k 5 60 REFILL 2 TAKE 3`, `RL.PGET k 5 60`, `HELLO 3 AUTH default x SETNAME y`,
+		`THROTTLE k 9 9 9`, `RL.REDUCE k 5 60 REFILL 2 TAKE 3`, `RL.PGET k 5 60`, `HELLO 3 SETNAME y`, `HELLO 3 AUTH default x`, `GET / HTTP/1.1`,
 		`CLIENT REPLY OFF`, `CLIENT LIST`, `CLIENT SETINFO LIB-NAME x`, `COMMAND INFO ping x`, `COMMAND DOCS`, `INFO stats`,
 		`CONFIG GET *`, `RESET`, `MULTI`, `WEIR.RENEW k "concurrent 2 lease=1h" END 1700000000000000 TIME`, `WEIR.TAKE k "9/month tz=Europe/Berlin anchor=31" NAME n`,
 		`WEIR.RESERVE k "5/1h" ID 7 LIFE 1000000 COST 2 NAME n`, `WEIR.COMMIT k "6/1h" ID 7 COST 9 NAME n NS`,

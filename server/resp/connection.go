@@ -11,13 +11,11 @@ func connectionCommands() []*command {
 		{name: "ping", arity: -1, flags: fast, group: "connection", run: (*conn).ping, stage: atExec, summary: "Answers PONG, or a message."},
 		{name: "echo", arity: 2, flags: fast, group: "connection", run: (*conn).echo, stage: atExec, summary: "Answers a message."},
 		{name: "hello", arity: -1, flags: fast, group: "connection", run: (*conn).hello, summary: "Chooses the protocol: 2 or 3."},
-		{name: "auth", arity: -2, flags: fast, group: "connection", run: (*conn).auth, summary: "Accepts the default user; there are no passwords."},
+		{name: "auth", arity: -2, flags: fast, group: "connection", run: (*conn).auth, summary: "Answers an error: there are no passwords."},
 		{name: "select", arity: 2, flags: fast, group: "connection", run: (*conn).selectDB, summary: "Chooses database 0, the only one."},
 		{name: "client", arity: -2, flags: fast, group: "connection", run: (*conn).client, summary: "Tells of connections, and names this one."},
 		{name: "quit", arity: -1, flags: fast, group: "connection", run: (*conn).quit, stage: atOnce, summary: "Closes the connection."},
 		{name: "reset", arity: 1, flags: fast, group: "connection", run: (*conn).reset, stage: atOnce, summary: "Makes the connection as it was when new."},
-		{name: "post", arity: -1, flags: fast, group: "connection", run: (*conn).refuseHTTP, stage: atOnce, summary: "Closes the connection: this is not HTTP."},
-		{name: "host:", arity: -1, flags: fast, group: "connection", run: (*conn).refuseHTTP, stage: atOnce, summary: "Closes the connection: this is not HTTP."},
 	}
 }
 
@@ -46,9 +44,6 @@ func (c *conn) reset() {
 	c.out.simple("RESET")
 }
 
-// refuseHTTP keeps a web page from making its reader's browser send commands, in the body of a request.
-func (c *conn) refuseHTTP() { c.closing = true }
-
 func (c *conn) selectDB() {
 	switch n, ok := parseInt(c.args[1]); {
 	case !ok:
@@ -63,22 +58,26 @@ func (c *conn) selectDB() {
 func (c *conn) auth() {
 	switch {
 	case len(c.args) == 2:
-		c.fail("ERR AUTH <password> called without any password configured for the default user. " +
-			"Are you sure your configuration is correct?")
+		c.fail(noPassword)
 	case len(c.args) > 3:
 		c.fail("ERR syntax error")
-	case c.authenticate(c.args[1]):
-		c.out.ok()
+	default:
+		c.authenticate(c.args[1])
 	}
 }
 
-// authenticate accepts the default user, who needs no password and may give any.
-func (c *conn) authenticate(user []byte) bool {
+// noPassword is Redis's reply to AUTH <password>. Here AUTH default <password> gets it too, so that no client takes a
+// server without a password for one that has checked it.
+const noPassword = "ERR AUTH <password> called without any password configured for the default user. " +
+	"Are you sure your configuration is correct?"
+
+// authenticate refuses every user: the default one has no password, and there are no others.
+func (c *conn) authenticate(user []byte) {
 	if string(user) == "default" {
-		return true
+		c.fail(noPassword)
+	} else {
+		c.fail("WRONGPASS invalid username-password pair or user is disabled.")
 	}
-	c.fail("WRONGPASS invalid username-password pair or user is disabled.")
-	return false
 }
 
 // hello is HELLO [2|3 [AUTH user password] [SETNAME name]].
@@ -115,10 +114,8 @@ func (c *conn) helloOptions(args [][]byte) bool {
 	for len(args) > 0 {
 		switch {
 		case len(args) >= 3 && c.is(args[0], "AUTH"):
-			if !c.authenticate(args[1]) {
-				return false
-			}
-			args = args[3:]
+			c.authenticate(args[1])
+			return false
 		case len(args) >= 2 && c.is(args[0], "SETNAME"):
 			if !c.setName(args[1]) {
 				return false

@@ -8,6 +8,9 @@ import (
 	"github.com/weirlimit/weir/server/resp"
 )
 
+const noPassword = "ERR AUTH <password> called without any password configured for the default user. " +
+	"Are you sure your configuration is correct?"
+
 func TestConnectionCommandsAnswerAsClientsExpect(t *testing.T) {
 	_, address := start(t, resp.Options{})
 	dial(t, address).expect([][2]string{
@@ -18,7 +21,9 @@ func TestConnectionCommandsAnswerAsClientsExpect(t *testing.T) {
 		{"SELECT 0", "OK"},
 		{"SELECT 1", "ERR DB index is out of range"},
 		{"SELECT x", "ERR invalid DB index"},
-		{"AUTH default anything", "OK"},
+		{"AUTH anything", noPassword},
+		{"AUTH default anything", noPassword},
+		{"AUTH default a b", "ERR syntax error"},
 		{"AUTH other anything", "WRONGPASS invalid username-password pair or user is disabled."},
 		{"CLIENT ID", "1"},
 		{"CLIENT GETNAME", "nil"},
@@ -56,9 +61,10 @@ func TestHelloChoosesTheProtocol(t *testing.T) {
 		{"HELLO 4", "NOPROTO unsupported protocol version"},
 		{"HELLO x", "ERR Protocol version is not an integer or out of range"},
 		{"HELLO 3 AUTH other x", "WRONGPASS invalid username-password pair or user is disabled."},
+		{"HELLO 3 AUTH default x", noPassword},
 		{"HELLO 3 COLOUR", `ERR Syntax error in HELLO option "COLOUR"`},
 		{"HELLO", two},
-		{"HELLO 3 AUTH default x SETNAME me", three},
+		{"HELLO 3 SETNAME me", three},
 		{"CLIENT GETNAME", "me"},
 		{"HELLO", three},
 		{"CONFIG GET save", "{save }"},
@@ -117,7 +123,7 @@ func TestCommandTellsOfEveryCommand(t *testing.T) {
 		if !strings.Contains(all, "["+name+" ") || !strings.Contains(docs, name+" [summary ") {
 			t.Errorf("COMMAND or COMMAND DOCS lacks %s", name)
 		}
-		if name == "quit" || name == "post" || name == "host:" {
+		if name == "quit" {
 			continue
 		}
 		if reply := c.do(name); strings.Contains(reply, "unknown command") {
@@ -127,20 +133,29 @@ func TestCommandTellsOfEveryCommand(t *testing.T) {
 }
 
 func TestHTTPIsHungUpOn(t *testing.T) {
-	for _, request := range []string{
-		"POST /x HTTP/1.1\r\nHost: localhost\r\n\r\nWEIR.RESET k 1/1h\r\n",
-		"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20\r\n\r\nWEIR.RESET k 1/1h\r\n",
-	} {
-		_, address := start(t, resp.Options{})
-		c := dial(t, address)
-		c.do("WEIR.TAKE k 1/1h")
+	requests := []string{
+		"Host: localhost\r\n", "host:\r\n", "GET /\r\n", "post\r\n", "get / HTTP/1.1\r\n", "SEARCH / HTTP/1.0\n", "CONNECT h:80 HTTP/1.1\r\n",
+		"OPTIONS * HTTP/1.1\r\n", "GET http://h/ HTTP/1.1\r\n", "POST\t/\tHTTP/1.1\r\n", "CLIENT REPLY OFF\r\nPUT / HTTP/1.1\r\n",
+	}
+	for _, method := range []string{"GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "CONNECT", "TRACE", "WEIR.RESET"} {
+		requests = append(requests, method+" /x HTTP/1.1\r\nContent-Length: 20\r\n\r\n")
+	}
+	_, address := start(t, resp.Options{})
+	c := dial(t, address)
+	c.do("WEIR.TAKE k 1/1h")
+	for _, request := range requests {
 		web := dial(t, address)
-		web.send(request)
-		if got := web.expectClosed(); strings.Contains(got, "+OK") {
-			t.Errorf("an HTTP request was carried out: %q", got)
+		web.send(request + "WEIR.RESET k 1/1h\r\n")
+		if got := web.expectClosed(); got != "" {
+			t.Errorf("%q is answered %q, want nothing", request, got)
 		}
 		if d := c.do("WEIR.TAKE k 1/1h"); !strings.HasPrefix(d, "[0 ") {
-			t.Errorf("after an HTTP request: %s, want a denial", d)
+			t.Errorf("after %q the decision is %s, want a denial", request, d)
+		}
+	}
+	for _, command := range []string{"GET k", "GET", array("POST", "/"), array("GET", "/", "HTTP/1.1"), array("Host:")} {
+		if got := dial(t, address).do(command); !strings.HasPrefix(got, "ERR unknown command") {
+			t.Errorf("%q, which no HTTP request begins with, is answered %q", command, got)
 		}
 	}
 }
