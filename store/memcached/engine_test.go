@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -101,39 +100,69 @@ func ask(t testing.TB, s *engine.Server, commands, last string) (lines []string)
 	return nil
 }
 
-// An item is what a census finds.
-type item struct {
-	name string
-	life time.Duration // of now on; negative if it has no end
+// recordName is the name of an unnamed limit's record.
+func recordName(o memcached.Options, key, limit string) string {
+	return o.Prefix + ":1:{" + key + "}::" + strings.ReplaceAll(algorithm.MustParseLimit(limit).Canonical().String(), " ", "+")
 }
 
-// census returns the items of a prefix, as the server's own list has them.
-func census(t testing.TB, s *engine.Server, prefix string) (items []item) {
+// ttl returns in how many seconds the server drops an item, by the server's own clock: -1 is never. It is false if there is
+// no item of that name.
+func ttl(t testing.TB, s *engine.Server, name string) (seconds int64, found bool) {
 	t.Helper()
-	for _, line := range ask(t, s, "lru_crawler metadump all\r\n", "END") {
-		fields := map[string]string{}
-		for _, f := range strings.Fields(line) {
-			name, value, _ := strings.Cut(f, "=")
-			fields[name] = value
+	// The reply to mn is the last line, whether or not there is an item.
+	for _, line := range ask(t, s, "mg "+name+" t\r\nmn\r\n", "MN") {
+		switch text, hit := strings.CutPrefix(line, "HD t"); {
+		case line == "EN":
+		case hit:
+			n, err := strconv.ParseInt(text, 10, 64)
+			if err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			return n, true
+		default:
+			t.Fatalf("mg %s t: %q", name, line)
 		}
-		name, err := url.QueryUnescape(fields["key"])
-		if err != nil {
-			t.Fatal(line, err)
-		}
-		if !strings.HasPrefix(name, prefix+":") {
-			continue
-		}
-		ends, err := strconv.ParseInt(fields["exp"], 10, 64)
-		if err != nil {
-			t.Fatal(line, err)
-		}
-		i := item{name: name, life: -1}
-		if ends > 0 {
-			i.life = time.Until(time.Unix(ends, 0))
-		}
-		items = append(items, i)
 	}
-	return items
+	return 0, false
+}
+
+// A span begins at a read of both clocks: the process's, and the server's, by which items expire. On a busy machine these differ.
+type span struct {
+	server *engine.Server
+	uptime int64
+	began  time.Time
+}
+
+func begin(t testing.TB, s *engine.Server) span {
+	t.Helper()
+	return span{server: s, uptime: uptime(t, s), began: time.Now()}
+}
+
+// expires fails the test unless an item that was last written within the span, to expire in some seconds, still does.
+func (s span) expires(t testing.TB, name string, in int64) {
+	t.Helper()
+	left, found := ttl(t, s.server, name)
+	passed := uptime(t, s.server) - s.uptime + int64(time.Since(s.began)/time.Second) + 1
+	// An item that is gone is no failure if it may have expired.
+	if left > in || found && left < in-passed || !found && passed < in {
+		t.Errorf("%s expires in %d s (found: %v); want %d, less up to %d that passed", name, left, found, in, passed)
+	}
+}
+
+// uptime returns the server's own clock, which counts whole seconds. Expirations count by it, and on a busy machine it lags.
+func uptime(t testing.TB, s *engine.Server) int64 {
+	t.Helper()
+	for _, line := range ask(t, s, "stats\r\n", "END") {
+		if text, ok := strings.CutPrefix(line, "STAT uptime "); ok {
+			n, err := strconv.ParseInt(text, 10, 64)
+			if err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			return n
+		}
+	}
+	t.Fatal("stats has no uptime")
+	return 0
 }
 
 // value returns what the server has under a name.

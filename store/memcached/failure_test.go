@@ -35,10 +35,9 @@ func TestServerThatEnds(t *testing.T) {
 	wg.Wait()
 	server.Kill(t)
 	for range 3 {
-		began := time.Now()
 		_, err := b.Do(t.Context(), "0", algorithm.Op{Cost: 1}, store.OwnClock)
-		if err == nil || !errors.Is(err, swap.ErrNothingDone) || !strings.Contains(err.Error(), server.Addr()) || time.Since(began) > 2*time.Second {
-			t.Errorf("%v after %v", err, time.Since(began))
+		if err == nil || !errors.Is(err, swap.ErrNothingDone) || !strings.Contains(err.Error(), server.Addr()) {
+			t.Error(err)
 		}
 	}
 	if f := s.Counts().Failures; f != 3 {
@@ -86,75 +85,65 @@ func TestRestartsUnderLoad(t *testing.T) {
 		})
 	}
 	for range 3 {
-		waitFor(t, "decisions", func() bool { return decided.Load() > 100 })
+		waitFor(func() bool { return decided.Load() > 100 })
 		server.Restart(t)
 		decided.Store(0)
 	}
-	waitFor(t, "decisions after the restarts", func() bool { return decided.Load() > 100 })
+	waitFor(func() bool { return decided.Load() > 100 })
 	cancel()
 	wg.Wait()
 }
 
-func waitFor(t testing.TB, what string, there func() bool) {
-	t.Helper()
-	for until := time.Now().Add(20 * time.Second); !there(); time.Sleep(time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatalf("no %s within 20 s", what)
-		}
+// waitFor returns when a condition holds. It has no deadline but that of the test binary.
+func waitFor(there func() bool) {
+	for !there() {
+		time.Sleep(time.Millisecond)
 	}
 }
 
-// A server that hangs holds callers up for the timeout, or for as long as their context lasts, and no key of another server.
+// A server that hangs blocks callers until the timeout, or until their context ends, and no key of another server.
 func TestServerThatHangs(t *testing.T) {
+	const connections, enough = 4, 8
 	hanging, other := started(t), started(t)
-	s := open(t, "memcached://"+hanging.Addr()+","+other.Addr()+"?timeout=300ms&connections=4", memcached.Options{})
-	b := bind(t, s, "1000/1h")
+	o := mine(t)
+	o.Connections = connections
+	url := "memcached://" + hanging.Addr() + "," + other.Addr()
+	o.Timeout = time.Hour
+	b := bind(t, open(t, url, o), "1000/1h")
+	o.Timeout = 100 * time.Millisecond
+	hasty := bind(t, open(t, url, o), "1000/1h")
+	var stuck, free []string
+	for i := 0; len(stuck) < enough || len(free) < enough; i++ {
+		key := fmt.Sprint(i)
+		take(t, b, key, 1, store.OwnClock)
+		if _, found := ttl(t, hanging, recordName(o, key, "1000/1h")); found {
+			stuck = append(stuck, key)
+		} else {
+			free = append(free, key)
+		}
+	}
 	hanging.Pause(t)
-	var failed, fine atomic.Int64
+	ctx, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
 	var wg sync.WaitGroup
-	for i := range 100 {
+	for _, key := range stuck {
 		wg.Go(func() {
-			began := time.Now()
-			switch _, err := b.Do(t.Context(), fmt.Sprint(i), algorithm.Op{Cost: 1}, store.OwnClock); {
-			case err == nil:
-				fine.Add(1)
-			case !errors.Is(err, context.DeadlineExceeded) && !strings.Contains(err.Error(), "timeout"):
-				t.Error(err)
-			default:
-				failed.Add(1)
-			}
-			if took := time.Since(began); took > 2*time.Second {
-				t.Errorf("took %v", took)
+			if _, err := b.Do(ctx, key, algorithm.Op{Cost: 1}, store.OwnClock); !errors.Is(err, context.Canceled) {
+				t.Errorf("error %v, want that of a caller that gave up", err)
 			}
 		})
 	}
+	_, err := hasty.Do(t.Context(), stuck[0], algorithm.Op{Cost: 1}, store.OwnClock)
+	if err == nil || !errors.Is(err, context.DeadlineExceeded) && !strings.Contains(err.Error(), "timeout") {
+		t.Errorf("error %v, want a timeout", err)
+	}
+	for _, key := range free {
+		take(t, b, key, 1, store.OwnClock)
+	}
+	giveUp()
 	wg.Wait()
-	if fine.Load() < 20 || failed.Load() < 20 || fine.Load()+failed.Load() != 100 {
-		t.Errorf("%d decided, %d failed: want about half and half", fine.Load(), failed.Load())
-	}
-	key := keyOn(t, b)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if _, err := b.Do(ctx, key, algorithm.Op{Cost: 1}, store.OwnClock); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the caller gave up") {
-		t.Errorf("error %v, want that of a caller who did not wait for the timeout", err)
-	}
 	hanging.Resume(t)
-	waitFor(t, "decision after the pause", func() bool {
-		_, err := b.Do(t.Context(), key, algorithm.Op{Cost: 1}, store.OwnClock)
-		return err == nil
-	})
-}
-
-// keyOn finds a key of the server that hangs.
-func keyOn(t testing.TB, b store.Binding) string {
-	t.Helper()
-	for i := range 100 {
-		if _, err := b.Do(t.Context(), fmt.Sprint("again", i), algorithm.Op{}, store.OwnClock); err != nil {
-			return fmt.Sprint("again", i)
-		}
-	}
-	t.Fatal("no key is on the server that hangs")
-	return ""
+	take(t, b, stuck[0], 1, store.OwnClock)
 }
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
@@ -177,10 +166,9 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		started(t, "-C").URL():                    "knows no compare-and-swap; accepted: a server that was started without -C",
 		"memcached:///nowhere/memcached.sock":     "/nowhere/memcached.sock",
 	} {
-		began := time.Now()
 		s, err := memcached.Open(t.Context(), url, memcached.Options{})
-		if err == nil || s != nil || !strings.Contains(err.Error(), want) || time.Since(began) > 3*time.Second {
-			t.Errorf("%s: %v after %v; want %q", url, err, time.Since(began), want)
+		if err == nil || s != nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q", url, err, want)
 		}
 	}
 }
