@@ -35,7 +35,7 @@ func TestStatesOfAnotherFormAreNone(t *testing.T) {
 	const far = math.MaxInt64
 	inf, nan := int64(math.Float64bits(math.Inf(1))), int64(math.Float64bits(math.NaN()))
 	negative := -1.0
-	minus := int64(math.Float64bits(negative)) //nolint:gosec // its bits
+	minus := int64(math.Float64bits(negative))
 	for text, states := range map[string][][]int64{
 		"10/1s":                  {{far}, {-far}, {1, 2}},
 		"7/1s":                   {{1}, {1, 7}, {1, -1}, {far, 0}, {1, 2, 3}},

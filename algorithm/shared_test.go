@@ -33,7 +33,7 @@ func TestSharedProgramAnswersAsSharedWord(t *testing.T) {
 			}
 			programs[i], words[i] = p, w
 		}
-		word, state, now := int64(none), []int64(nil), int64(origin)
+		word, state, now := int64(none), []int64(nil), origin
 		for range steps {
 			i := rapid.IntRange(0, 1).Draw(t, "limit")
 			tr := trace{limit: []algorithm.Limit{l, other}[i], now: now}

@@ -59,9 +59,9 @@ func (l *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !a.Held():
 		l.next.ServeHTTP(w, r)
 	case l.charges:
-		l.charged(w, r, a)
+		l.charged(w, r, a) //nolint:contextcheck // units are settled also when the request has ended
 	default:
-		l.held(w, r, a)
+		l.held(w, r, a) //nolint:contextcheck // as above
 	}
 }
 

@@ -101,7 +101,7 @@ func ExamplePart_Take() {
 		panic(err)
 	}
 	taken, err := store.Part{Binding: b, Limit: limit, Key: "user:42", Cost: 2}.Take(context.Background(), 0)
-	fmt.Println(taken.Verdict.Granted, taken.Verdict.Remaining, err)
+	fmt.Println(taken.Granted, taken.Remaining, err)
 	// Output: 2 3 <nil>
 }
 

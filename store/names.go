@@ -37,8 +37,8 @@ const layout = "1"
 // its SHA-256, and so is a limit's identity.
 type Names struct{ before, after string }
 
-// NewNames returns the names of a binding's states. The prefix separates programs that share an engine: "" is
-// DefaultPrefix, and else it has up to 32 letters, digits, and any of -_.:/
+// NewNames returns the names of a binding's states. The prefix separates programs that share an
+// engine. It has up to 32 letters, digits, and any of -_.:/ in it; "" means DefaultPrefix.
 func NewNames(prefix string, spec Spec) (Names, error) {
 	if prefix == "" {
 		prefix = DefaultPrefix
@@ -126,7 +126,7 @@ func escape(text, also string) string {
 		if c := text[i]; literal(c) && strings.IndexByte(also, c) < 0 {
 			b.WriteByte(c)
 		} else {
-			b.WriteString(string([]byte{'%', digits[c>>4], digits[c&15]}))
+			b.Write([]byte{'%', digits[c>>4], digits[c&15]})
 		}
 	}
 	return b.String()

@@ -202,7 +202,7 @@ func (e *halfwayError) Error() string {
 
 // Is and As find what is in the error of the part that failed, but not that nothing was done: that is true of the part alone.
 func (e *halfwayError) Is(target error) bool {
-	return target != ErrNothingDone && errors.Is(e.err, target) //nolint:errorlint // this very one
+	return target != ErrNothingDone && errors.Is(e.err, target)
 }
 
 func (e *halfwayError) As(target any) bool { return errors.As(e.err, target) }

@@ -2,6 +2,7 @@ package clients_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -168,6 +169,6 @@ func ExampleScript() {
 func ExampleRowError() {
 	_, err := clients.ParseLimits("10 a minute")
 	row := &clients.RowError{Client: clients.Client{Name: "acme"}, Limits: "10 a minute", Err: err}
-	fmt.Println(row.Client.Name, row.Error() == err.Error(), row.Unwrap() == err)
+	fmt.Println(row.Client.Name, row.Error() == err.Error(), errors.Is(row, err))
 	// Output: acme true true
 }

@@ -11,6 +11,8 @@ import (
 )
 
 // It needs a server, and is therefore not run.
+//
+//nolint:testableexamples // as above
 func Example() {
 	ctx := context.Background()
 	s, err := memcached.Open(ctx, "memcached://10.0.0.1,10.0.0.2?prefix=shop", memcached.Options{Timeout: 200 * time.Millisecond})

@@ -67,15 +67,15 @@ func parseQuery(text string, o Options) (Options, error) {
 		if len(values) != 1 {
 			return o, fmt.Errorf("memcached: URL has %s %d times; accepted: once", name, len(values))
 		}
-		if err := o.set(name, values[0]); err != nil {
+		if err := setOption(&o, name, values[0]); err != nil {
 			return o, err
 		}
 	}
 	return o, nil
 }
 
-func (o *Options) set(name, value string) (err error) {
-	accepted := ""
+func setOption(o *Options, name, value string) (err error) {
+	var accepted string
 	switch name {
 	case "prefix":
 		o.Prefix = value

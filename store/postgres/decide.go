@@ -58,7 +58,7 @@ func (e *engine) take(ctx context.Context, name, head string, p *algorithm.Progr
 	// Denied, by what the statement saw first or by what it then found in the row, which it does not tell. The first is an answer, for the
 	// time before the statement waited. A state that has to be healed, and what is none, is another's.
 	if p.Check(found) != nil || e.heals && p.Heal(slices.Clone(found), at) {
-		return v, 0, false, nil
+		return v, 0, false, nil //nolint:nilerr // the caller loads the row then, and reports the error
 	}
 	_, r := p.Apply(found, op, at)
 	return r.Verdict(), at, !r.Allowed, nil

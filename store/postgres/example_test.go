@@ -13,6 +13,8 @@ import (
 )
 
 // It needs a server, and is therefore not run.
+//
+//nolint:testableexamples // as above
 func Example() {
 	ctx := context.Background()
 	s, err := postgres.Open(ctx, "postgres://app@db.internal/shop?sslmode=verify-full&weir_table=limits.states", postgres.Options{
@@ -32,6 +34,8 @@ func Example() {
 }
 
 // Several limits of one request are charged in one step, or none is. It needs a server, and is therefore not run.
+//
+//nolint:testableexamples // as above
 func ExampleStore_TakeAll() {
 	ctx := context.Background()
 	s, err := postgres.Open(ctx, "postgres://app@db.internal/shop", postgres.Options{})

@@ -144,7 +144,7 @@ func (f *flight) try(ctx context.Context) (swapped bool, err error) {
 
 // pause waits before the next attempt, and reports whether there is time for one.
 func pause(ctx context.Context, lost int, attempt time.Duration) bool {
-	timer := time.NewTimer(rand.N(max(attempt, shortestAttempt) << min(lost, mostDoublings)))
+	timer := time.NewTimer(rand.N(max(attempt, shortestAttempt) << min(lost, mostDoublings))) //nolint:gosec // nobody gains by guessing it
 	defer timer.Stop()
 	select {
 	case <-timer.C:

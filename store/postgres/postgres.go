@@ -60,7 +60,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s.owned = true
-	s.start()
+	s.start() //nolint:contextcheck // it sweeps until Close
 	return s, nil
 }
 

@@ -54,7 +54,8 @@ func newSweeper(e *engine, o Options) *sweeper {
 		).Replace(statement))
 	}
 	return &sweeper{
-		engine: e, every: o.SweepEvery, how: o.sweeping, owner: rand.Int64(), lease: in(leaseTake), walk: in(leaseWalk),
+		engine: e, every: o.SweepEvery, how: o.sweeping, lease: in(leaseTake), walk: in(leaseWalk),
+		owner: rand.Int64(), //nolint:gosec // it need only differ from that of other processes
 	}
 }
 

@@ -169,9 +169,11 @@ func TestS15SweepAgainstTakes(t *testing.T) {
 					return
 				}
 				admitted.Add(max(0, v.Granted))
-				for f := first.Load(); at < f && !first.CompareAndSwap(f, at); f = first.Load() {
+				for f := first.Load(); at < f && !first.CompareAndSwap(f, at); {
+					f = first.Load()
 				}
-				for l := last.Load(); at > l && !last.CompareAndSwap(l, at); l = last.Load() {
+				for l := last.Load(); at > l && !last.CompareAndSwap(l, at); {
+					l = last.Load()
 				}
 			}
 		}

@@ -43,7 +43,7 @@ func parse(text string, o Options) (*pgxpool.Config, Options, error) {
 			return nil, o, fmt.Errorf("postgres: URL has %s twice; accepted: once", name)
 		}
 		seen[name] = true
-		if err := o.set(name, value); err != nil {
+		if err := setOption(&o, name, value); err != nil {
 			return nil, o, err
 		}
 	}
@@ -74,7 +74,7 @@ func isCut(text string) bool {
 	return strings.Count(host, "@") > 1 || strings.Contains(after, "@")
 }
 
-func (o *Options) set(name, value string) (err error) {
+func setOption(o *Options, name, value string) (err error) {
 	accepted := "on or off"
 	switch name {
 	case "weir_table":

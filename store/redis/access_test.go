@@ -62,7 +62,7 @@ func TestRights(t *testing.T) {
 	if _, err := redis.Open(t.Context(), url, redis.Options{Prefix: "other", Timeout: patience}); err == nil || !strings.Contains(err.Error(), "docs/redis.md") {
 		t.Error(err)
 	}
-	for _, right := range strings.Fields(rights) {
+	for right := range strings.FieldsSeq(rights) {
 		command, granted := strings.CutPrefix(right, "+")
 		if !granted || command == "eval" { // for a script that is not known, only
 			continue

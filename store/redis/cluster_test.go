@@ -83,7 +83,7 @@ func TestTakeAll(t *testing.T) {
 	if verdicts, err := s.TakeAll(t.Context(), nil, store.OwnClock, nil); len(verdicts) != 0 || err != nil {
 		t.Error(verdicts, err)
 	}
-	if _, err := s.TakeAll(t.Context(), parts, 0, nil); err != store.ErrClientTime {
+	if _, err := s.TakeAll(t.Context(), parts, 0, nil); !errors.Is(err, store.ErrClientTime) {
 		t.Error(err)
 	}
 }

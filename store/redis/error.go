@@ -136,7 +136,7 @@ func (e *partial) Error() string { return "redis: " + e.done + ": " + short(e.ca
 
 // short leaves out of an error what it says was done: that is true of one call alone.
 func short(err error) string {
-	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // of errors.Join
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		if f, ok := err.(*failure); ok { //nolint:errorlint // this very one
 			return f.short()
 		}
@@ -151,7 +151,7 @@ func short(err error) string {
 
 // Is and As find what is in the cause, but not that nothing was done.
 func (e *partial) Is(target error) bool {
-	return target != store.ErrNothingDone && errors.Is(e.cause, target) //nolint:errorlint // this very one
+	return target != store.ErrNothingDone && errors.Is(e.cause, target)
 }
 
 func (e *partial) As(target any) bool { return errors.As(e.cause, target) }

@@ -13,6 +13,8 @@ import (
 )
 
 // It needs a server, and is therefore not run.
+//
+//nolint:testableexamples // as above
 func Example() {
 	ctx := context.Background()
 	s, err := redis.Open(ctx, "redis://10.0.0.1?prefix=shop", redis.Options{Timeout: 200 * time.Millisecond})
@@ -32,6 +34,7 @@ func Example() {
 	fmt.Println(s.TrustsClientTime(), s.Counts().Reloads, s.Check(ctx))
 }
 
+//nolint:testableexamples // it needs a server
 func ExampleNew() {
 	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{"10.0.0.1:6379"}, DisableCache: true})
 	if err != nil {

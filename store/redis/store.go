@@ -92,9 +92,9 @@ func (s *Store) Check(ctx context.Context) error {
 	return err
 }
 
-// Bind implements [store.Store]. It refuses limits whose numbers a script can't keep exactly: a count or a burst of more than 2^51, and
-// a linear limit whose interval is a fraction of microseconds with a denominator of more than 2^52. None of a
-// count up to 4 million million is.
+// Bind implements [store.Store]. It refuses limits whose numbers a script can't keep exactly: a count or
+// a burst of more than 2^51, and a linear limit whose interval is a fraction of microseconds with a
+// denominator of more than 2^52. Every count up to 4e12 is accepted.
 func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
 	program, err := store.CompileMicroseconds(spec)
 	if err != nil {

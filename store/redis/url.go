@@ -22,8 +22,10 @@ type address struct {
 	timeout time.Duration
 }
 
-// schemes are those of URLs, with what is special about each.
-var schemes = map[string]struct{ cluster, sentinel, tls bool }{
+// A scheme is the kind of server and connection that the first part of a URL selects.
+type scheme struct{ cluster, sentinel, tls bool }
+
+var schemes = map[string]scheme{
 	"redis":           {},
 	"rediss":          {tls: true},
 	"redis+cluster":   {cluster: true},
@@ -39,18 +41,27 @@ func refuse(part, value, accept string) error {
 	return fmt.Errorf("redis: URL has %s %.100q; accepted: %s", part, value, accept)
 }
 
-// parseURL reads the URL of a server. What it returns in errors never shows a password.
-func parseURL(text string) (*address, error) {
-	scheme, rest, found := strings.Cut(text, "://")
-	kind, known := schemes[scheme]
+// cutScheme returns the scheme of a URL and the text after it, which has an @ before the host at most.
+func cutScheme(text string) (scheme, string, error) {
+	name, rest, found := strings.Cut(text, "://")
+	kind, known := schemes[name]
 	if !found || !known {
-		if !found || strings.ContainsAny(scheme, ":@/?#") { // there may be a password in it
-			scheme = ""
+		if !found || strings.ContainsAny(name, ":@/?#") { // there may be a password in it
+			name = ""
 		}
-		return nil, refuse("scheme", scheme, schemesAccepted)
+		return scheme{}, "", refuse("scheme", name, schemesAccepted)
 	}
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 && strings.Contains(rest[i:], "@") {
-		return nil, refuse("an @", "(not shown)", "the last @ before the first of / ? #: a password, or a parameter, has %XX for the characters :/?#@%")
+		return scheme{}, "", refuse("an @", "(not shown)", "the last @ before the first of / ? #: a password, or a parameter, has %XX for the characters :/?#@%")
+	}
+	return kind, rest, nil
+}
+
+// parseURL reads the URL of a server. What it returns in errors never shows a password.
+func parseURL(text string) (*address, error) {
+	kind, rest, err := cutScheme(text)
+	if err != nil {
+		return nil, err
 	}
 	rest, query, _ := strings.Cut(rest, "?")
 	authority, path, _ := strings.Cut(rest, "/")
@@ -223,7 +234,7 @@ func (a *address) readTLS(name, value string, cert, key *string) error {
 	case "server_name":
 		a.client.TLSConfig.ServerName = value
 	case "ca":
-		pem, err := os.ReadFile(value)
+		pem, err := os.ReadFile(value) //nolint:gosec // the path is the operator's
 		if err != nil {
 			return fmt.Errorf("redis: URL has ca %q: %w", value, err)
 		}

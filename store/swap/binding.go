@@ -80,7 +80,7 @@ func (s *Store) await(caller context.Context, name string, c *call) error {
 		return err
 	}
 	if idle {
-		go s.serve(name)
+		go s.serve(name) //nolint:contextcheck // it serves other callers too
 	}
 	select {
 	case <-c.done:

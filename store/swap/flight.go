@@ -212,7 +212,7 @@ const (
 // lost swaps, and of four times after more. For each that was lost somebody else's succeeded, so it is enough to thin them out.
 func pause(ctx context.Context, lost int, attempt time.Duration) error {
 	most := max(attempt, shortestAttempt) << min(lost, mostDoublings)
-	timer := time.NewTimer(rand.N(most))
+	timer := time.NewTimer(rand.N(most)) //nolint:gosec // nobody gains by guessing it
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -19,16 +19,16 @@ import (
 const ms = time.Millisecond
 
 // slow returns a store on an engine each of whose steps takes 10 ms.
-func slow(o swap.Options) (*shelf, *swap.Store) {
+func slow() (*shelf, *swap.Store) {
 	engine := newShelf()
 	engine.delay = 10 * ms
-	return engine, swap.New(engine, o)
+	return engine, swap.New(engine, swap.Options{})
 }
 
 // Pitfall S22, on the compare-and-swap of a process: 400 at once need two flights, the first one's and that of all others.
 func TestS22HotKeyIsASwapForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine, s := slow(swap.Options{})
+		engine, s := slow()
 		b := bind(t, s, "1000/1h")
 		began := time.Now()
 		var wg sync.WaitGroup
@@ -54,7 +54,7 @@ func TestS22HotKeyIsASwapForAll(t *testing.T) {
 
 func TestCallsAreCarriedOutInTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := slow(swap.Options{})
+		_, s := slow()
 		b := bind(t, s, "100/1h")
 		var wg sync.WaitGroup
 		for i := range int64(50) {
@@ -72,7 +72,7 @@ func TestCallsAreCarriedOutInTheirOrder(t *testing.T) {
 // Pitfall S23.
 func TestS23SlowEngineHoldsUpNoOtherKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine, s := slow(swap.Options{})
+		engine, s := slow()
 		engine.delay = 100 * ms
 		b := bind(t, s, "10/1h")
 		began := time.Now()
@@ -94,7 +94,7 @@ func TestS23SlowEngineHoldsUpNoOtherKey(t *testing.T) {
 // Pitfall S19: a peek whose flight loses a swap to another process takes nothing.
 func TestS19PeekUnderContention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine, s := slow(swap.Options{})
+		engine, s := slow()
 		b := bind(t, s, "10/1h")
 		lost := false
 		engine.during = func(string) (bool, error) {
@@ -138,7 +138,7 @@ func TestS4DenialIsFree(t *testing.T) {
 // Pitfall S20, on a store: what was given up before it was on its way is not charged, and holds up nobody.
 func TestS20GivenUpInTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := slow(swap.Options{})
+		_, s := slow()
 		b := bind(t, s, "10/1h")
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -173,7 +173,7 @@ func TestS20GivenUpInTheQueue(t *testing.T) {
 // A caller that gives up in flight has its answer at once; the others of the flight theirs when it lands.
 func TestGivenUpInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := slow(swap.Options{})
+		_, s := slow()
 		b := bind(t, s, "10/1h")
 		var wg sync.WaitGroup
 		wg.Go(func() { _, _ = take(b, "k", 1) })
@@ -203,7 +203,7 @@ func TestGivenUpInFlight(t *testing.T) {
 // What was given up while a swap was lost is not applied again.
 func TestGivenUpAfterALostSwap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine, s := slow(swap.Options{})
+		engine, s := slow()
 		b := bind(t, s, "10/1h")
 		lose := true
 		engine.during = func(string) (bool, error) { return lose, nil }
@@ -224,7 +224,7 @@ func TestErrorsOfTheEngineEndTheirFlightOnly(t *testing.T) {
 	for _, step := range []string{"load", "swap"} {
 		t.Run(step, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				engine, s := slow(swap.Options{})
+				engine, s := slow()
 				b := bind(t, s, "10/1h")
 				flights := 0
 				fail := func(name string) error {
@@ -272,7 +272,7 @@ func TestErrorsOfTheEngineEndTheirFlightOnly(t *testing.T) {
 // An engine that does not answer holds callers up for the timeout, queueing included, and the next find it again.
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine, s := slow(swap.Options{})
+		engine, s := slow()
 		engine.delay = time.Hour
 		b := bind(t, s, "10/1h")
 		var wg sync.WaitGroup
@@ -358,7 +358,7 @@ func TestProcessesShareAKey(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := slow(swap.Options{})
+		_, s := slow()
 		b := bind(t, s, "10/1h")
 		var wg sync.WaitGroup
 		for range 2 {
