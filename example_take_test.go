@@ -137,3 +137,14 @@ func ExampleLimiter_TakeManyAt() {
 	// true false
 	// false true
 }
+
+func ExampleLimiter_Allow() {
+	limiter := mustNew("2/1m")
+	for range 3 {
+		fmt.Println(limiter.Allow(context.Background(), "user:42"))
+	}
+	// Output:
+	// true
+	// true
+	// false
+}

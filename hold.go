@@ -92,15 +92,15 @@ func (h *Hold) Cancel(ctx context.Context) error {
 
 // reserve takes the estimate, or renews it.
 func (h *Hold) reserve(ctx context.Context) (Decision, error) {
-	b := h.limiter.bound.Load() // it may be another one since
+	b := h.limiter.load() // it may be another one since
 	return b.decision(h.limiter.do(ctx, b, h.key, algorithm.Op{Kind: algorithm.Reserve, Cost: h.estimate, ID: h.id, Life: int64(h.life)}))
 }
 
 func (h *Hold) settle(ctx context.Context, cost int64) (Decision, error) {
-	if err := check(ctx, cost); err != nil {
+	b := h.limiter.load()
+	if err := check(ctx, b, cost); err != nil {
 		return Decision{}, err
 	}
-	b := h.limiter.bound.Load()
 	late := !h.settled && !h.unsure // nobody else settles it, so that without a reservation it has expired
 	d, err := b.decision(h.limiter.do(ctx, b, h.key, algorithm.Op{Kind: algorithm.Commit, Late: late, Cost: cost, ID: h.id}))
 	h.settled = h.settled || err == nil

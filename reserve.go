@@ -24,10 +24,10 @@ type Reservation struct {
 // Reserve takes the cost, now, as Take does, in a way that can be undone. Of a concurrent limit it is what is in flight until it is
 // cancelled, or its lease is over.
 func (l *Limiter) Reserve(ctx context.Context, key string, cost int64) (*Reservation, error) {
-	if err := check(ctx, cost); err != nil {
+	if err := check(ctx, l.load(), cost); err != nil {
 		return nil, err
 	}
-	d, p, err := l.takePlace(ctx, l.bound.Load(), key, cost)
+	d, p, err := l.takePlace(ctx, l.load(), key, cost)
 	if err != nil {
 		return nil, err
 	}
@@ -37,8 +37,8 @@ func (l *Limiter) Reserve(ctx context.Context, key string, cost int64) (*Reserva
 // Lease returns how long what is reserved of a concurrent limit is kept unless it is renewed. It is 0 of any other limit, and if nothing is reserved. It goes by the limit
 // that the reservation was made under, which may not be the limiter's any more.
 func (r *Reservation) Lease() time.Duration {
-	if limit := r.place.under.limit; limit.Algorithm == Concurrent && r.Allowed {
-		return limit.Period
+	if b := r.place.under; b != nil && b.limit.Algorithm == Concurrent && r.Allowed {
+		return b.limit.Period
 	}
 	return 0
 }
@@ -50,7 +50,7 @@ func (r *Reservation) Lease() time.Duration {
 func (r *Reservation) Cancel(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.cancelled || !r.Allowed || r.place.taken.Cost == 0 {
+	if r.cancelled || !r.Allowed || r.place.taken.Cost == 0 { // 0: also of the zero Reservation
 		return nil
 	}
 	err := r.giveBack(context.WithoutCancel(ctx))
@@ -62,6 +62,9 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 // nothing is reserved any more. It may be called while others call Cancel.
 func (r *Reservation) Renew(ctx context.Context) (Decision, error) {
 	l, b := r.limiter, r.place.under
+	if b == nil {
+		return Decision{}, errNoLimit
+	}
 	if b.limit.Algorithm != Concurrent {
 		return Decision{}, fmt.Errorf("weir: a reservation of %v has no lease to renew; accepted: one of a concurrent limit", b.limit)
 	}

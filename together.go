@@ -27,10 +27,10 @@ func TakeAll(ctx context.Context, charges ...Charge) (Decision, []Decision, erro
 	parts, bounds := make([]store.Part, len(charges)), make([]*bound, len(charges))
 	now := store.OwnClock
 	for i, c := range charges {
-		if err := check(ctx, c.Cost); err != nil {
+		l, b := c.Limiter, c.Limiter.load()
+		if err := check(ctx, b, c.Cost); err != nil {
 			return Decision{}, nil, err
 		}
-		l, b := c.Limiter, c.Limiter.bound.Load()
 		for j, other := range charges[:i] { // one limit, also if it changes just now
 			if other.Limiter == l {
 				b = bounds[j]

@@ -31,10 +31,11 @@ func (e *CapacityError) Error() string {
 // that wait for theirs. Waits are in real time, whatever
 // the clock of WithClock says.
 func (l *Limiter) Wait(ctx context.Context, key string, cost int64) error {
-	if err := check(ctx, cost); err != nil || cost == 0 {
+	b := l.load()
+	if err := check(ctx, b, cost); err != nil || cost == 0 {
 		return err
 	}
-	if err := l.bound.Load().fits(cost); err != nil {
+	if err := b.fits(cost); err != nil {
 		return err
 	}
 	w := l.lines.join(key, cost)

@@ -2,6 +2,7 @@ package weir
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -77,7 +78,14 @@ func (e *CostError) Error() string {
 	return fmt.Sprintf("weir: cost is %d; accepted: 0 (a peek) or more; Refund gives units back", e.Cost)
 }
 
-// A Limiter enforces one limit on any number of keys. It may be used by many goroutines at once.
+// errNoLimit is the error of all methods of a nil Limiter and of the zero Limiter.
+var errNoLimit = errors.New("weir: the Limiter is nil or the zero Limiter, and has no limit; accepted: a Limiter that New returned")
+
+// A Limiter enforces one limit on any number of keys. It may be used by many goroutines at once. New makes one: all
+// methods of a nil Limiter and of the zero Limiter return an error.
+//
+// Any text is a key, also "". All requests of one key share one budget: a program that passes "" for requests of
+// unknown clients counts them together, as one client.
 //
 // Each method whose name ends in At takes the time as an argument; the one without adds the time of the
 // limiter's clock, which is the store's own unless WithClock says otherwise. A key's operations should all come
@@ -94,6 +102,7 @@ type options struct {
 	store store.Store
 	now   func() time.Time
 	name  string
+	named bool // WithName was given
 }
 
 // An Option changes what New builds.
@@ -108,7 +117,8 @@ func WithClock(now func() time.Time) Option { return func(o *options) { o.now = 
 
 // WithName keeps the limiter's state under a name, which all limiters of the name share that are on the same store, whatever their limits: a limit
 // can change (see [Limiter.SetLimit]), and what was used stays used. The state of others, also of equal limit, is apart.
-func WithName(name string) Option { return func(o *options) { o.name = name } }
+// New refuses the name "": a limiter without a name has no WithName.
+func WithName(name string) Option { return func(o *options) { o.name, o.named = name, true } }
 
 // New returns a limiter. It refuses a limit that makes no sense with a *LimitError, and so a Period that is
 // likely to lack its unit, such as 60 for 60 * time.Second (see [algorithm.Limit.Validate]).
@@ -116,6 +126,9 @@ func New(limit Limit, opts ...Option) (*Limiter, error) {
 	var o options
 	for _, opt := range opts {
 		opt(&o)
+	}
+	if o.named && o.name == "" {
+		return nil, errors.New(`weir: WithName: the name is ""; accepted: a name of 1 byte or more, or no WithName for a limiter without a name`)
 	}
 	if o.store == nil {
 		o.store = memory.New(memory.Options{})
@@ -134,17 +147,36 @@ func New(limit Limit, opts ...Option) (*Limiter, error) {
 
 // Limit returns the limit in force, in canonical form. That of the zero Limiter, which has none, is the zero Limit.
 func (l *Limiter) Limit() Limit {
-	if b := l.bound.Load(); b != nil {
+	if b := l.load(); b != nil {
 		return b.limit
 	}
 	return Limit{}
 }
 
+// load returns the limit in force, or nil if there is none.
+func (l *Limiter) load() *bound {
+	if l == nil {
+		return nil
+	}
+	return l.bound.Load()
+}
+
+// Allow reports whether the key may pass now, and takes a cost of 1 if so. It is [Limiter.Take] for programs that need
+// only yes or no.
+//
+// It returns false also if no decision could be made: the store failed, or ctx has ended. The error is lost, and so are
+// Remaining and RetryAfter. Under a leaky-queue the Delay is lost too, which [Limiter.Wait] waits for, and a place of a
+// concurrent limit stays taken until its lease ends; [Limiter.Acquire] returns a Lease that can be released.
+func (l *Limiter) Allow(ctx context.Context, key string) bool {
+	d, err := l.Take(ctx, key, 1)
+	return err == nil && d.Allowed
+}
+
 // Take asks to pass at the cost, now. It takes the whole cost, or nothing.
 func (l *Limiter) Take(ctx context.Context, key string, cost int64) (d Decision, err error) {
 	var v algorithm.Verdict
-	b := l.bound.Load()
-	if l.now == nil && cost >= 0 && ctx.Err() == nil { // do, without the call
+	b := l.load()
+	if b != nil && l.now == nil && cost >= 0 && ctx.Err() == nil { // do, without the call
 		v, err = b.binding.Do(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, store.OwnClock)
 	} else {
 		v, err = l.do(ctx, b, key, algorithm.Op{Kind: algorithm.Take, Cost: cost})
@@ -157,7 +189,7 @@ func (l *Limiter) Take(ctx context.Context, key string, cost int64) (d Decision,
 
 // TakeAt is Take at a time.
 func (l *Limiter) TakeAt(ctx context.Context, key string, cost int64, now time.Time) (Decision, error) {
-	b := l.bound.Load()
+	b := l.load()
 	return b.decision(l.doAt(ctx, b, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, now))
 }
 
@@ -174,7 +206,7 @@ func (l *Limiter) PeekAt(ctx context.Context, key string, now time.Time) (Decisi
 // TakeUpTo takes as much of the cost as there is room for, now, and returns how much that was. When there is
 // room for none it is denied as a Take of 1 would be.
 func (l *Limiter) TakeUpTo(ctx context.Context, key string, cost int64) (granted int64, d Decision, err error) {
-	b := l.bound.Load()
+	b := l.load()
 	v, err := l.do(ctx, b, key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: cost})
 	d, err = b.decision(v, err)
 	return max(0, v.Granted), d, err
@@ -182,7 +214,7 @@ func (l *Limiter) TakeUpTo(ctx context.Context, key string, cost int64) (granted
 
 // TakeUpToAt is TakeUpTo at a time.
 func (l *Limiter) TakeUpToAt(ctx context.Context, key string, cost int64, now time.Time) (granted int64, d Decision, err error) {
-	b := l.bound.Load()
+	b := l.load()
 	v, err := l.doAt(ctx, b, key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: cost}, now)
 	d, err = b.decision(v, err)
 	return max(0, v.Granted), d, err
@@ -191,49 +223,63 @@ func (l *Limiter) TakeUpToAt(ctx context.Context, key string, cost int64, now ti
 // Refund gives back units that were taken and not used, newest first, at most to the full capacity. The decision
 // is what stands afterwards.
 func (l *Limiter) Refund(ctx context.Context, key string, cost int64) (Decision, error) {
+	b := l.load()
+	if b == nil {
+		return Decision{}, errNoLimit
+	}
 	defer l.lines.stir(key)
-	b := l.bound.Load()
 	return b.decision(l.do(ctx, b, key, algorithm.Op{Kind: algorithm.Refund, Cost: cost}))
 }
 
 // RefundAt is Refund at a time.
 func (l *Limiter) RefundAt(ctx context.Context, key string, cost int64, now time.Time) (Decision, error) {
+	b := l.load()
+	if b == nil {
+		return Decision{}, errNoLimit
+	}
 	defer l.lines.stir(key)
-	b := l.bound.Load()
 	return b.decision(l.doAt(ctx, b, key, algorithm.Op{Kind: algorithm.Refund, Cost: cost}, now))
 }
 
 // Reset forgets the key: its next request finds a fresh one.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
+	b := l.load()
+	if b == nil {
+		return errNoLimit
+	}
 	defer l.lines.stir(key)
-	_, err := l.do(ctx, l.bound.Load(), key, algorithm.Op{Kind: algorithm.Reset})
+	_, err := l.do(ctx, b, key, algorithm.Op{Kind: algorithm.Reset})
 	return err
 }
 
 func (l *Limiter) do(ctx context.Context, b *bound, key string, op algorithm.Op) (algorithm.Verdict, error) {
-	if l.now != nil {
+	if b != nil && l.now != nil {
 		return l.doAt(ctx, b, key, op, l.now())
 	}
-	if err := check(ctx, op.Cost); err != nil {
+	if err := check(ctx, b, op.Cost); err != nil {
 		return algorithm.Verdict{}, err
 	}
 	return b.binding.Do(ctx, key, op, store.OwnClock)
 }
 
 func (l *Limiter) doAt(ctx context.Context, b *bound, key string, op algorithm.Op, now time.Time) (algorithm.Verdict, error) {
+	if err := check(ctx, b, op.Cost); err != nil {
+		return algorithm.Verdict{}, err
+	}
 	at, ok := store.Nanoseconds(now)
 	if !ok {
 		return algorithm.Verdict{}, ErrTime
 	}
-	if err := check(ctx, op.Cost); err != nil {
-		return algorithm.Verdict{}, err
-	}
 	return b.binding.Do(ctx, key, op, at)
 }
 
-// check refuses what must not reach a store: a negative cost, and a request whose context has ended.
-func check(ctx context.Context, cost int64) error {
-	if cost < 0 {
+// check refuses what must not reach a store: a request without a limit, a negative cost, and a request whose context
+// has ended.
+func check(ctx context.Context, b *bound, cost int64) error {
+	switch {
+	case b == nil:
+		return errNoLimit
+	case cost < 0:
 		return &CostError{cost}
 	}
 	return ctx.Err()
@@ -243,7 +289,7 @@ func check(ctx context.Context, cost int64) error {
 // memory this is faster than one by one, because it waits for the memory of many keys at once. Each request
 // is all or nothing; the batch is not.
 func (l *Limiter) TakeMany(ctx context.Context, requests []Request, decisions []Decision) ([]Decision, error) {
-	if l.now != nil {
+	if l != nil && l.now != nil {
 		return l.TakeManyAt(ctx, requests, l.now(), decisions)
 	}
 	return l.takeMany(ctx, requests, store.OwnClock, decisions)
@@ -259,12 +305,15 @@ func (l *Limiter) TakeManyAt(ctx context.Context, requests []Request, now time.T
 }
 
 func (l *Limiter) takeMany(ctx context.Context, requests []Request, now int64, decisions []Decision) ([]Decision, error) {
+	b := l.load()
+	if b == nil {
+		return decisions, errNoLimit
+	}
 	for _, r := range requests {
-		if err := check(ctx, r.Cost); err != nil {
+		if err := check(ctx, b, r.Cost); err != nil {
 			return decisions, err
 		}
 	}
-	b := l.bound.Load()
 	if batcher, ok := b.binding.(store.Batcher); ok {
 		return batcher.TakeMany(ctx, requests, now, decisions)
 	}

@@ -36,7 +36,11 @@ func (c *local) of(l *weir.Limiter) (*weir.Limiter, error) {
 	if found != nil {
 		return found, nil
 	}
-	made, err := weir.New(k.limit, weir.WithName(k.name), weir.WithStore(c.store))
+	opts := []weir.Option{weir.WithStore(c.store)}
+	if k.name != "" {
+		opts = append(opts, weir.WithName(k.name))
+	}
+	made, err := weir.New(k.limit, opts...)
 	if err != nil {
 		return nil, err
 	}

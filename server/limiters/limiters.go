@@ -139,7 +139,11 @@ func (s *Set) bind(spec store.Spec) (b *Bound, err error) {
 	b.Stamper, _ = b.Binding.(store.Stamper)
 	b.Clock, _ = b.Binding.(store.Clock)
 	if !spec.TimeDebt {
-		b.limiter, err = weir.New(spec.Limit, weir.WithStore(s.store), weir.WithName(spec.Name))
+		opts := []weir.Option{weir.WithStore(s.store)}
+		if spec.Name != "" {
+			opts = append(opts, weir.WithName(spec.Name))
+		}
+		b.limiter, err = weir.New(spec.Limit, opts...)
 	}
 	return b, err
 }
