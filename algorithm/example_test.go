@@ -204,3 +204,8 @@ func ExampleProgram_Tick() {
 	fmt.Println(program.Tick())
 	// Output: 1µs
 }
+
+func ExampleLimit_Note() {
+	fmt.Println(algorithm.MustParseLimit("500/1d").Note())
+	// Output: 500/24h is not tied to the calendar; 500/day begins anew each day at 00:00 UTC
+}

@@ -202,9 +202,22 @@ func (p *problems) limits(list []NamedLimit, field, prefix string, like []NamedL
 			p.addf(f, "is %s: %s", short(named.Limit), strings.TrimPrefix(err.Error(), "weir: "))
 			continue
 		}
+		p.noteLimit(f, limit)
 		limits = append(limits, &bound{limit: limit, capacity: limit.Capacity(), name: prefix + name, field: f})
 	}
 	return limits
+}
+
+// noteLimit notes the first limit per day of a configuration, and the first per 24 hours, per week and per 168 hours.
+func (p *problems) noteLimit(field string, limit weir.Limit) {
+	kind := weir.Limit{Unit: limit.Unit, Period: limit.Period}
+	if note := limit.Note(); note != "" && !p.noted[kind] {
+		if p.noted == nil {
+			p.noted = map[weir.Limit]bool{}
+		}
+		p.noted[kind] = true
+		p.notef(field, "may be misread: %s", note)
+	}
 }
 
 // nameLike returns what the limit in a place is called that has no name: as the default limit in that place.

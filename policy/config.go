@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/weirlimit/weir"
 )
 
 // Bounds on a configuration.
@@ -119,6 +121,7 @@ type problems struct {
 	guesses map[string]bool
 
 	warnings []Warning
+	noted    map[weir.Limit]bool // limits of one unit that have a note, in place of all of them
 }
 
 // missing notes that a field is missing.

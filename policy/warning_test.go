@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,6 +61,26 @@ func TestWarningsOfFieldsThatClientsChoose(t *testing.T) {
 		if len(got) != 1 || !strings.HasPrefix(got[0].String(), "w.yaml:1:") || !strings.Contains(got[0].String(), ": warning: "+c.want) || got[0].Note {
 			t.Errorf("%s\nhas the warnings %v, want %s", c.policies, got, c.want)
 		}
+	}
+}
+
+// A limit per day and a limit per 24 hours have a note each, the first of a file.
+func TestNotesOfLimitsThatReadAlike(t *testing.T) {
+	var got []string
+	for _, w := range warningsOf(t, `policies:
+  - {name: a, key: client_ip, limits: [500/day, 10/1s, 9/day tz=Asia/Tokyo]}
+  - {name: b, key: client_ip, limits: [600/day], plans: {gold: [500/1d, "sliding-log 5/24h"]}}`) {
+		if !w.Note {
+			t.Errorf("%s is no note", &w)
+		}
+		got = append(got, w.String())
+	}
+	want := []string{
+		"w.yaml:2:40: note: policies[0].limits[0] may be misread: 500/day begins anew each day at 00:00 UTC; 500/24h is a token bucket, which refills continuously",
+		"w.yaml:3:65: note: policies[1].plans.gold[0] may be misread: 500/24h is not tied to the calendar; 500/day begins anew each day at 00:00 UTC",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the notes are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

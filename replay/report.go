@@ -91,7 +91,8 @@ type LogCounts struct {
 
 // A LimitReport is what one limit did.
 type LimitReport struct {
-	Limit         weir.Limit `json:"limit"` // as limit text
+	Limit         weir.Limit `json:"limit"`          // as limit text
+	Note          string     `json:"note,omitempty"` // see [weir.Limit.Note]
 	Denied        int64      `json:"denied"`
 	DeniedShare   float64    `json:"denied_share"` // of all requests: 0 to 1
 	ClientsDenied int64      `json:"clients_denied"`

@@ -78,7 +78,7 @@ func (t *tally) report(c *clients, key Key, requests int64, top int) LimitReport
 		return strings.Compare(c.keys[a], c.keys[b])
 	})
 	l := LimitReport{
-		Limit: t.limit, Denied: t.denied, ClientsDenied: int64(len(numbers)), Top: []ClientReport{},
+		Limit: t.limit, Note: t.limit.Note(), Denied: t.denied, ClientsDenied: int64(len(numbers)), Top: []ClientReport{},
 		Delayed: t.delayed, LongestDelayUS: int64((t.longestDelay + time.Microsecond - 1) / time.Microsecond),
 	}
 	if requests > 0 {

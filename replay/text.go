@@ -102,6 +102,11 @@ func (r *Report) writeLimits(w *bufio.Writer) {
 	}
 	fmt.Fprintln(w)
 	writeTable(w, rows)
+	for _, l := range r.Limits {
+		if l.Note != "" {
+			fmt.Fprintf(w, "Note: %s.\n", l.Note)
+		}
+	}
 }
 
 func (r *Report) writeTop(w *bufio.Writer, l LimitReport) {

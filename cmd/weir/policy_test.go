@@ -48,6 +48,10 @@ func TestPolicyCheck(t *testing.T) {
 	if out, _, code := runProgram("policy", "check", single); code != exitOK || out != single+": 1 policy, nothing wrong\n" {
 		t.Errorf("one policy: exit code %d, %q", code, out)
 	}
+	daily := file(t, "daily.yaml", "policies: [{name: a, key: all, limits: [500/day]}]")
+	if out, log, code := runProgram("policy", "check", "--strict", daily); code != exitOK || out != daily+": 1 policy, nothing wrong\n" || !strings.Contains(log, ": note: policies[0].limits[0] may be misread: 500/day begins anew") {
+		t.Errorf("a limit per day: exit code %d, %q, %q", code, out, log)
+	}
 	directory := t.TempDir() // the program's name stands before an error once
 	for _, args := range [][]string{{"policy", "check", directory}, {"policy", "explain", "--config", directory, "/"}} {
 		_, log, code := runProgram(args...)
