@@ -34,6 +34,16 @@ func TestDecisions(t *testing.T) {
 	})
 }
 
+// The empty key is a key: all requests that have it share its budget.
+func TestEmptyKeyIsOneKey(t *testing.T) {
+	const k = `"key":"","limit":"1/1s"`
+	runSteps(t, newServer(trusting), []step{
+		{"/v1/take", at(k, 0), `{"allowed":true,"limit":1,"remaining":0,"retry_after_us":0,"reset_after_us":1000000,"delay_us":0}`},
+		{"/v1/take", at(k, 0), `{"allowed":false,"limit":1,"remaining":0,"retry_after_us":1000000,"reset_after_us":1000000,"delay_us":0}`},
+		{"/v1/take", at(`"key":"-","limit":"1/1s"`, 0), `{"allowed":true,"limit":1,"remaining":0,"retry_after_us":0,"reset_after_us":1000000,"delay_us":0}`},
+	})
+}
+
 // A third of a second is no whole number of microseconds: a wait that was rounded down would be too short.
 func TestWaitsAreRoundedUp(t *testing.T) {
 	const k = `"key":"k","limit":"gcra 3/1s burst=1"`

@@ -36,6 +36,19 @@ func TestTakeAnswersSixIntegers(t *testing.T) {
 	}...)
 }
 
+// The empty key is a key: all requests that have it share its budget.
+func TestEmptyKeyIsOneKey(t *testing.T) {
+	_, address := start(t, resp.Options{Limiters: limiters.New(newStoppedClock())})
+	dial(t, address).expect([][2]string{
+		{`WEIR.TAKE "" "2/2s"`, "[1 2 1 0 1000000 0]"},
+		{`WEIR.TAKE "" "2/2s"`, "[1 2 0 0 2000000 0]"},
+		{`WEIR.TAKE "" "2/2s"`, "[0 2 0 1000000 2000000 0]"},
+		{`WEIR.TAKE - "2/2s"`, "[1 2 1 0 1000000 0]"},
+		{`WEIR.RESET "" "2/2s"`, "OK"},
+		{`WEIR.PEEK "" "2/2s"`, "[1 2 2 0 0 0]"},
+	}...)
+}
+
 func TestTakeRefusesWhatMakesNoSense(t *testing.T) {
 	_, address := start(t, resp.Options{TrustClientTime: true, MaxKey: 10})
 	dial(t, address).expect([][2]string{
