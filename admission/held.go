@@ -31,7 +31,7 @@ type holding interface {
 	settle(ctx context.Context, cost int64) error
 	// giveBack is for work that was not done.
 	giveBack(ctx context.Context) error
-	// renew keeps leases for as long as they were taken for. When it reports more there is something left to renew.
+	// renew keeps leases and estimates for as long as they were taken for. When it reports more there is something left to renew.
 	renew(ctx context.Context) (more bool, err error)
 }
 
@@ -62,7 +62,8 @@ func (a *Admission) Await(ctx context.Context) error {
 
 // Finish settles what the request holds: its leases are given back, and what it cost is charged. It does its work also when the request's context has ended. Only
 // the first call counts. Who serves requests calls it in a defer, so that it comes also when the handler panics. What can't be settled is logged, and ends by itself: a lease
-// and an estimate are given back when their time is over. It does not wait for a lease that is being renewed just now, which is given back after that.
+// and an estimate are given back when their time is over. An estimate that expired before, because the process stood still or could not reach the store, is charged in full,
+// as debt where there is no room. Finish does not wait for a renewal in progress: the rest is settled after it.
 func (a *Admission) Finish(r Response) {
 	if h := a.held; h != nil && h.first() {
 		h.end(ending{cost: h.gate.charge(h.request, r), served: true})
@@ -131,7 +132,7 @@ func (h *held) settle(e ending) {
 	}
 }
 
-// renewEvery renews leases of a length in good time.
+// renewEvery renews leases and estimates of a length in good time, however long the request takes: the client controls that.
 func (h *held) renewEvery(lease time.Duration) {
 	wait := max(lease/3, time.Millisecond)
 	h.mu.Lock()
@@ -139,7 +140,7 @@ func (h *held) renewEvery(lease time.Duration) {
 	h.renewal = time.AfterFunc(wait, func() { h.renew(lease, wait) })
 }
 
-// renew renews the leases now, and again after the wait. Who settles meanwhile leaves that to it.
+// renew renews what is held now, and again after the wait. Who settles meanwhile leaves that to it.
 func (h *held) renew(lease, wait time.Duration) {
 	h.mu.Lock()
 	if h.settled {
@@ -153,7 +154,7 @@ func (h *held) renew(lease, wait time.Duration) {
 	more, err := h.holding.renew(ctx)
 	cancel()
 	if err != nil {
-		h.gate.warn(unrenewed, "the lease of a request was not renewed", err)
+		h.gate.warn(unrenewed, "what a request holds was not renewed", err)
 	}
 
 	h.mu.Lock()
@@ -168,5 +169,8 @@ func (h *held) renew(lease, wait time.Duration) {
 	}
 }
 
-// errLost is of a lease that was over when it was to be renewed, and whose place others have taken.
-var errLost = errors.New("admission: the lease was over, and others have its place; the request goes on")
+// errLost is of a lease or an estimate that had expired when it was to be renewed, and whose place others have taken.
+var errLost = errors.New("admission: it had expired, and others have its place; the request goes on")
+
+// errUncharged is of a cost that was not charged, because the memory store has no room for the key.
+var errUncharged = errors.New("admission: the cost of a request was not charged: the store is full")

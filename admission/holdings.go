@@ -33,41 +33,38 @@ func (t *turn) giveBack(ctx context.Context) error { return t.Cancel(ctx) }
 func (*turn) renew(context.Context) (bool, error) { return false, nil }
 
 // An estimate of a cost that is known later.
-type estimate struct {
-	*weir.Hold
-
-	limit *weir.Limiter
-	key   string
-}
+type estimate struct{ *weir.Hold }
 
 func (e *estimate) settle(ctx context.Context, cost int64) error {
 	d, err := e.Commit(ctx, cost)
-	if err == nil && !d.Allowed && cost > 0 { // its life was over
-		_, _, err = e.limit.TakeUpTo(ctx, e.key, cost)
+	if err == nil && !d.Allowed && cost > 0 {
+		return errUncharged
 	}
 	return err
 }
 
 func (e *estimate) giveBack(ctx context.Context) error { return e.Cancel(ctx) }
 
-func (*estimate) renew(context.Context) (bool, error) { return false, nil }
+// renew goes on after a denial: there may be room for the estimate later.
+func (e *estimate) renew(ctx context.Context) (more bool, err error) {
+	d, err := e.Renew(ctx)
+	if err == nil && !d.Allowed {
+		err = errLost
+	}
+	return true, err
+}
 
 // A token is what policies hold for a request: leases, or an estimate, or both. "" is a turn alone.
 type token struct {
-	set     *policy.Set
-	charges bool // there may be an estimate
-	text    string
+	set  *policy.Set
+	text string
 }
 
 func (t *token) settle(ctx context.Context, cost int64) error {
 	if t.text == "" {
 		return nil
 	}
-	err := t.set.Commit(ctx, t.text, cost)
-	if t.charges && errors.Is(err, policy.ErrSettled) { // the estimate's life was over
-		return t.set.TakeLate(ctx, t.text, cost)
-	}
-	return err
+	return t.set.CommitLate(ctx, t.text, cost) // held calls it once
 }
 
 func (t *token) giveBack(ctx context.Context) error {

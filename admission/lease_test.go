@@ -167,7 +167,7 @@ func (b *slowBinding) Do(ctx context.Context, key string, op algorithm.Op, now i
 	b.of.mu.Lock()
 	takes, fails := b.of.takes, b.of.fails
 	b.of.mu.Unlock()
-	if op.Kind == algorithm.Renew {
+	if op.Kind == algorithm.Renew || op.Kind == algorithm.Reserve {
 		time.Sleep(takes)
 		if fails != nil {
 			return algorithm.Verdict{}, fails

@@ -85,7 +85,8 @@ func (g *Gate) hold(l *weir.Limiter, r *http.Request, a *Admission, key string, 
 		return err
 	}
 	if a.Decision = h.Decision; a.Decision.Allowed {
-		a.held = newHeld(g, r, a.Decision.Delay, &estimate{h, l, key})
+		a.held = newHeld(g, r, a.Decision.Delay, &estimate{h})
+		a.held.renewEvery(g.opts.Hold) //nolint:contextcheck // as in reserve
 	}
 	return nil
 }

@@ -35,8 +35,9 @@ type Options struct {
 	// and must not be of a concurrent limit, nor of an exponential one, which gives nothing back; with a concurrent one that Override returns it counts for nothing. With policies it is for those that
 	// say no cost, and those whose cost the request says; with Cost it is for all. Nil: the cost is known beforehand.
 	Charge func(*http.Request, Response) int64
-	// Hold is how long, at most, a cost is held for a request that is not answered: 1ms to 24h. 0: DefaultHold. It is not prolonged. For a request that takes longer the estimate is given
-	// back then, and what it cost is taken when it is answered, as far as there is room. So it should be longer than requests take. It is for Charge.
+	// Hold is how long a cost is held, unless it is renewed: 1ms to 24h. 0: DefaultHold. It is renewed, at each third of its time, until the request is answered,
+	// however long that takes. It expires if the process dies, stands still or can't reach the store for so long. An estimate that has expired is charged
+	// in full when its request is answered, as debt where there is no room. It is for Charge.
 	Hold time.Duration
 	// OnStoreError is what happens to requests when the limiter's store can't decide. Policies say that themselves.
 	OnStoreError OnStoreError
@@ -44,7 +45,7 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// DefaultHold is how long a cost is held unless Options say otherwise.
+// DefaultHold is how long a cost is held, between renewals, unless Options say otherwise.
 const DefaultHold = time.Minute
 
 // A Response is what became of a request.

@@ -28,8 +28,12 @@ func (g *Gate) check(r *http.Request, a *Admission) {
 	if d.Token == "" && d.Delay == 0 {
 		return
 	}
-	a.held = newHeld(g, r, d.Delay, &token{g.set, g.opts.Charge != nil, d.Token})
-	switch shortest := leaseOf(d.Each); {
+	a.held = newHeld(g, r, d.Delay, &token{g.set, d.Token})
+	shortest := leaseOf(d.Each)
+	if g.opts.Charge != nil && d.Token != "" && (shortest == 0 || g.opts.Hold < shortest) {
+		shortest = g.opts.Hold // the estimate's
+	}
+	switch {
 	case !d.Allowed: // a candidate's, which only watches
 		a.held.giveBack() //nolint:contextcheck // as Finish
 		a.held = nil

@@ -34,7 +34,8 @@ type Options struct {
 	// Charge says what a call costs once it is answered. Until then Cost is held for it, so that no more calls are under way than the limit has room for; what is
 	// less is given back, and what is more is owed. A limiter must have a name for it (weir.WithName). Nil: the cost is known beforehand.
 	Charge func(ctx context.Context, method string, answer Answer) int64
-	// Hold is how long, at most, a cost is held for a call that is not answered. 0: admission.DefaultHold. It is for Charge.
+	// Hold is how long a cost is held, unless it is renewed: 1ms to 24h. 0: admission.DefaultHold. It is renewed until the call or stream is
+	// answered, however long that takes; see admission.Options. It is for Charge.
 	Hold time.Duration
 	// OnStoreError is what happens to calls when the limiter's store can't decide. Policies say that themselves.
 	OnStoreError admission.OnStoreError

@@ -33,7 +33,8 @@ type Options struct {
 	// to 1024 times the limit's capacity. A limiter must have a name for it (weir.WithName), and be neither concurrent nor exponential. With policies it is for those that do not say what a request costs.
 	// Nil: the cost is known beforehand.
 	Charge func(*http.Request, admission.Response) int64
-	// Hold is how long, at most, a cost is held for a request that is not answered: 1ms to 24h, and longer than requests take. 0: admission.DefaultHold. It is for Charge.
+	// Hold is how long a cost is held, unless it is renewed: 1ms to 24h. 0: admission.DefaultHold. It is renewed until the request is
+	// answered, however long that takes; see admission.Options. It is for Charge.
 	Hold time.Duration
 	// OnStoreError is what happens to requests when the limiter's store can't decide: they are refused (admission.Deny), pass (Allow), or this process decides by itself (Local). Policies
 	// say that themselves.

@@ -73,7 +73,7 @@ func (s *Set) Check(ctx context.Context, r *Request) (Decision, error) {
 		return Decision{}, err
 	}
 	if len(held) > 0 {
-		d.Token = token{id: c.id, held: held}.String()
+		d.Token = token{id: c.id, life: int64(r.Hold), held: held}.String()
 	}
 	return d, nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/weirlimit/weir/policy"
 )
 
-// Work that takes longer than its cost was held for is charged as far as there is room.
-func ExampleSet_TakeLate() {
+// Work that takes longer than its reservation is charged in full, as debt where there is no room.
+func ExampleSet_CommitLate() {
 	ctx, now := context.Background(), time.Now()
 	set := must(policy.New(must(policy.Parse([]byte(`policies: [{name: tokens, key: all, limits: [fixed-window 1000/24h]}]`), "weir.yaml")),
 		policy.Options{Clock: func() time.Time { return now }}))
@@ -20,10 +20,8 @@ func ExampleSet_TakeLate() {
 
 	err := set.Commit(ctx, d.Token, 600)
 	fmt.Println(errors.Is(err, policy.ErrSettled))
-	fmt.Println(set.TakeLate(ctx, d.Token, 600), must(set.Check(ctx, &policy.Request{Cost: &nothing})).Remaining)
-	fmt.Println(set.TakeLate(ctx, d.Token, 600), must(set.Check(ctx, &policy.Request{Cost: &nothing})).Remaining)
+	fmt.Println(set.CommitLate(ctx, d.Token, 600), must(set.Check(ctx, &policy.Request{Cost: &nothing})).Remaining)
 	// Output:
 	// true
 	// <nil> 400
-	// <nil> 0
 }

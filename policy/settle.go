@@ -14,16 +14,27 @@ import (
 // [ErrToken], [ErrSettled], or one of the store, after which it can be tried again: nothing is given back twice. It is ErrSettled also if leases were ended, and what was
 // reserved was not there any more, so that no cost was charged. Release, Commit and Cancel do their work also when ctx has ended.
 func (s *Set) Release(ctx context.Context, token string) error {
-	return s.settle(ctx, token, func(h *holding) int64 { return h.units })
+	return s.settle(ctx, token, false, func(h *holding) int64 { return h.units })
 }
 
-// Commit is Release for a request that reserved an estimate (Request.Hold), at what it really cost: what is more than the estimate is taken, also if there is no room for it, and
-// what is less is given back. Where the policy says the cost, and not the request, it stays as it is.
+// Commit is Release for a request that reserved an estimate (Request.Hold), at its real cost: units beyond the estimate are taken, as debt where there is no room, and
+// the rest of the estimate is given back. Where the policy says the cost, and not the request, it stays as it is. If the reservation has expired, nothing is charged, and the
+// error is ErrSettled: a Commit can't distinguish that from a token that is settled, and can be retried.
 func (s *Set) Commit(ctx context.Context, token string, cost int64) error {
+	return s.commit(ctx, token, cost, false)
+}
+
+// CommitLate is Commit for the holder of a token who has not settled it: if a reservation has expired, its whole cost is charged all the same, as debt where
+// there is no room. So work is charged however long it takes. Call it once for each token: a second call charges the cost again. After an error, retry with Commit.
+func (s *Set) CommitLate(ctx context.Context, token string, cost int64) error {
+	return s.commit(ctx, token, cost, true)
+}
+
+func (s *Set) commit(ctx context.Context, token string, cost int64, late bool) error {
 	if cost < 0 || cost > MaxCost {
 		return &RequestError{"cost", strconv.FormatInt(cost, 10), "0 to " + strconv.Itoa(MaxCost)}
 	}
-	return s.settle(ctx, token, func(h *holding) int64 {
+	return s.settle(ctx, token, late, func(h *holding) int64 {
 		if h.said {
 			return cost
 		}
@@ -33,11 +44,11 @@ func (s *Set) Commit(ctx context.Context, token string, cost int64) error {
 
 // Cancel gives back all that a request holds, for work that was not done. Without Request.Hold that is its leases only.
 func (s *Set) Cancel(ctx context.Context, token string) error {
-	return s.settle(ctx, token, func(*holding) int64 { return 0 })
+	return s.settle(ctx, token, false, func(*holding) int64 { return 0 })
 }
 
-// settle ends all that is held. cost says what a reservation cost.
-func (s *Set) settle(ctx context.Context, text string, cost func(*holding) int64) error {
+// settle ends all that is held. cost returns the cost of a reservation, which is charged also without one if it is late.
+func (s *Set) settle(ctx context.Context, text string, late bool, cost func(*holding) int64) error {
 	t, err := parseToken(text)
 	if err != nil {
 		return err
@@ -47,7 +58,7 @@ func (s *Set) settle(ctx context.Context, text string, cost func(*holding) int64
 	var errs []error
 	for i := range t.held {
 		h := &t.held[i]
-		there, err := s.end(ctx, h, t.id, cost(h))
+		there, err := s.end(ctx, h, algorithm.Op{Kind: algorithm.Commit, Late: late, ID: t.id, Cost: cost(h)})
 		if err != nil && !h.quiet {
 			errs = append(errs, err)
 		}
@@ -68,18 +79,19 @@ func (s *Set) settle(ctx context.Context, text string, cost func(*holding) int64
 	return nil
 }
 
-// end gives back a lease, or commits what was reserved at its cost, and reports whether it was still there.
-func (s *Set) end(ctx context.Context, h *holding, id, cost int64) (there bool, err error) {
+// end gives back a lease, or commits a reservation, and reports whether it was there, or is charged without.
+func (s *Set) end(ctx context.Context, h *holding, commit algorithm.Op) (there bool, err error) {
 	if h.lease {
 		v, now, err := s.do(ctx, h, algorithm.Op{Kind: algorithm.Cancel, Cost: h.units, End: h.end})
 		return err == nil && v.Granted > 0 && now < h.end, err
 	}
-	v, _, err := s.do(ctx, h, algorithm.Op{Kind: algorithm.Commit, ID: id, Cost: cost})
-	return err == nil && v.Granted >= 0, err
+	v, _, err := s.do(ctx, h, commit)
+	return err == nil && (v.Granted >= 0 || commit.Late && commit.Cost == 0), err
 }
 
-// Renew prolongs the leases that a request holds, by their whole time from now, and returns the token that takes the place of the one given. Reservations stay as they are. If a lease was over, and
-// others have taken its place, the error is [ErrSettled]; the token that is returned with it, if it is not empty, is of what is still held.
+// Renew keeps all that a request holds for its whole time again, from now on: leases, and reservations (Request.Hold). It returns the token that takes the place of the one
+// given. A lease or reservation that has expired is taken again. If there is no room for it, the error is [ErrSettled], and the token that is returned with it, if it is not empty, is of
+// the rest: of the other leases, and of all reservations, which a later Renew may take again, and a CommitLate charges. Do not renew a token that is settled: it would be taken again.
 func (s *Set) Renew(ctx context.Context, text string) (string, error) {
 	t, err := parseToken(text)
 	if err != nil {
@@ -89,40 +101,51 @@ func (s *Set) Renew(ctx context.Context, text string) (string, error) {
 		return text, err
 	}
 	var errs []error
-	var lost []holding
+	var lost []holding // leases
+	expired := false   // a lease or a reservation
 	held := t.held[:0]
 	for i := range t.held {
 		h := t.held[i]
-		if !h.lease {
-			held = append(held, h)
-			continue
-		}
-		v, at, err := s.do(ctx, &h, algorithm.Op{Kind: algorithm.Renew, Cost: h.units, End: h.end})
-		end, known := store.Outcome{Verdict: v, At: at}.End()
+		alive, err := s.renew(ctx, &h, t.id, t.life)
 		switch {
-		case err == nil && v.Granted > 0 && known:
-			h.end = end
+		case err != nil && !h.quiet:
+			errs = append(errs, err)
+		case err == nil && !alive:
+			expired = expired || !h.quiet
+		}
+		switch {
+		case alive || err != nil || !h.lease:
 			held = append(held, h)
-		case err != nil:
-			if held = append(held, h); !h.quiet {
-				errs = append(errs, err)
-			}
 		case !h.quiet:
 			lost = append(lost, h)
 		}
 	}
 	if len(errs) > 0 {
-		held = append(held, lost...) // told when it is tried again
+		held = append(held, lost...) // reported by the next attempt
 	}
 	switch t.held = held; {
 	case len(errs) > 0:
 		return t.String(), errors.Join(errs...)
 	case len(held) == 0:
 		return "", ErrSettled
-	case len(lost) > 0:
+	case expired:
 		return t.String(), ErrSettled
 	}
 	return t.String(), nil
+}
+
+// renew renews a lease or a reservation, and reports whether it is held from now on.
+func (s *Set) renew(ctx context.Context, h *holding, id, life int64) (alive bool, err error) {
+	if !h.lease {
+		v, _, err := s.do(ctx, h, algorithm.Op{Kind: algorithm.Reserve, ID: id, Cost: h.units, Life: life})
+		return err == nil && v.Granted >= 0, err
+	}
+	v, at, err := s.do(ctx, h, algorithm.Op{Kind: algorithm.Renew, Cost: h.units, End: h.end})
+	end, known := store.Outcome{Verdict: v, At: at}.End()
+	if alive = err == nil && v.Granted > 0 && known; alive {
+		h.end = end
+	}
+	return alive, err
 }
 
 // do carries out an operation on what is held.

@@ -237,7 +237,7 @@ func TestTokensThatAreNone(t *testing.T) {
 			func() error { return s.Commit(t.Context(), text, 1) },
 			func() error { return s.Cancel(t.Context(), text) },
 			func() error { _, err := s.Renew(t.Context(), text); return err },
-			func() error { return s.TakeLate(t.Context(), text, 1) },
+			func() error { return s.CommitLate(t.Context(), text, 1) },
 		} {
 			if err := settle(); !errors.Is(err, policy.ErrToken) {
 				t.Errorf("of %.40q the error is %v", text, err)

@@ -27,16 +27,17 @@ const (
 	maxHoldingRest = 256 // of a holding, other than its name and key
 )
 
-const tokenVersion = 1
+const tokenVersion = 2
 
 // A token says what a request holds. As text it is:
 //
-//	version, reservation (varint), number of holdings, each as flags, name, limit, key, units, end; CRC-32
+//	version, reservation (varint), its life, number of holdings, each as flags, name, limit, key, units, end; CRC-32
 //
 // in base64url, where numbers are uvarints and texts have their length before them. It works wherever the same store is. It is not a secret and not signed: it is for who asked, and not to be
 // handed to who is limited.
 type token struct {
-	id   int64
+	id   int64 // of the reservations
+	life int64 // of each of them, from when it is made or renewed, in nanoseconds
 	held []holding
 }
 
@@ -73,6 +74,7 @@ func (c *checking) hold(k *claim, p store.Part, o store.Outcome, local bool) {
 func (t token) String() string {
 	b := []byte{tokenVersion}
 	b = binary.AppendVarint(b, t.id)
+	b = binary.AppendUvarint(b, uint64(t.life))
 	b = binary.AppendUvarint(b, uint64(len(t.held)))
 	for i := range t.held {
 		h := &t.held[i]
@@ -115,11 +117,11 @@ func parseToken(text string) (t token, err error) {
 		return t, fmt.Errorf("%w; it is of version %d, accepted: %d", ErrToken, b[0], tokenVersion)
 	}
 	r := tokenReader{b: b[1:]}
-	t.id = r.varint()
+	t.id, t.life = r.varint(), int64(r.uvarint())
 	for n := r.uvarint(); n > 0 && r.err == nil; n-- {
 		t.held = append(t.held, r.holding())
 	}
-	if r.err != nil || len(r.b) > 0 || len(t.held) == 0 {
+	if r.err != nil || len(r.b) > 0 || len(t.held) == 0 || t.life < 0 || t.life > int64(maxHold) {
 		return token{}, ErrToken
 	}
 	return t, nil

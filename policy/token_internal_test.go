@@ -4,6 +4,7 @@ import (
 	"errors"
 	"reflect"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -13,7 +14,7 @@ import (
 func TestTokensAreReadAsTheyWereWritten(t *testing.T) {
 	limits := []string{"100/1m", "gcra 10/1s burst=20", "10000/month anchor=15 tz=Europe/Berlin", "concurrent 10 lease=30s"}
 	rapid.Check(t, func(t *rapid.T) {
-		want := token{id: rapid.Int64().Draw(t, "id")}
+		want := token{id: rapid.Int64().Draw(t, "id"), life: rapid.Int64Range(0, int64(maxHold)).Draw(t, "life")}
 		for range rapid.IntRange(1, 5).Draw(t, "holdings") {
 			want.held = append(want.held, holding{
 				name: rapid.StringN(1, 20, 50).Draw(t, "name"), limit: weir.MustParseLimit(rapid.SampledFrom(limits).Draw(t, "limit")),
@@ -35,7 +36,7 @@ func TestTokensAreReadAsTheyWereWritten(t *testing.T) {
 }
 
 func FuzzToken(f *testing.F) {
-	f.Add(token{id: 7, held: []holding{{name: "a/1", limit: weir.MustParseLimit("100/1m"), key: "k", units: 3, said: true}}}.String())
+	f.Add(token{id: 7, life: int64(time.Minute), held: []holding{{name: "a/1", limit: weir.MustParseLimit("100/1m"), key: "k", units: 3, said: true}}}.String())
 	f.Add(token{held: []holding{{name: "a/1", limit: weir.MustParseLimit("concurrent 10 lease=30s"), key: "", units: 1, end: 1 << 60, lease: true}}}.String())
 	f.Add("AQAAAAAAAA")
 	f.Fuzz(func(t *testing.T, text string) {
