@@ -27,7 +27,7 @@ var arrows = map[string][]string{
 	"identity":               {},
 	"identity/bearer":        {"identity"},
 	"policy":                 {"", "algorithm", "store", "store/memory", "identity"},
-	"policy/clients":         {"", "policy"},
+	"policy/clients":         {"", "identity", "policy"},
 	"admission":              {"", "store", "store/memory", "identity", "policy"},
 	"httplimit/header":       {"", "algorithm", "admission"},
 	"pacing":                 {"httplimit/header"},
@@ -41,7 +41,7 @@ var arrows = map[string][]string{
 	"server/httpapi":         {"", "algorithm", "store", "policy", "server/limiters", "server/checks"},
 	"server/engines":         {"store", "store/redis", "store/postgres", "store/memcached", "store/remote"},
 	"server":                 {"server/proxied", "", "algorithm", "store", "store/memory", "policy", "policy/clients", "server/limiters", "server/checks", "server/resp", "server/httpapi", "server/engines"},
-	"cmd/weir":               {"", "algorithm/bounds", "store/memory", "store/postgres", "policy", "policy/clients", "replay", "server", "server/checks", "server/engines"},
+	"cmd/weir":               {"", "algorithm/bounds", "store/memory", "store/postgres", "identity", "policy", "policy/clients", "replay", "server", "server/checks", "server/engines"},
 }
 
 func TestImportsFollowTheFlow(t *testing.T) {

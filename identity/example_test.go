@@ -202,3 +202,14 @@ func ExampleSource() {
 	// cookie:session|client_ip
 	// identity: a header's name is "X Api"; accepted: up to 128 letters, digits and any of !#$%&'*+-.^_`|~; not Host, which is Request.Host: use Func; nor Trailer and Transfer-Encoding, which servers take out
 }
+
+// The log of a program names a client without its secret. weir clients list shows the same form beside each name.
+func ExampleMask() {
+	fmt.Println(identity.Mask("sk_live_4f9a8b7c6d5e4f3a"), identity.Mask("bob"))
+
+	part := identity.Encode("sk_live_4f9a8b7c6d5e4f3a") // as in a key
+	fmt.Println(identity.MaskPart(part))
+	// Output:
+	// sk_l…#08349d28 #81b637d8
+	// sk_l…#08349d28
+}

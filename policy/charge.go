@@ -188,7 +188,7 @@ func (s *Set) warnUndecided(policy string, err error) {
 // describe writes what is known of a claim before it is decided.
 func (c *checking) describe(k *claim) {
 	a, d := &c.policies[k.of], k.d
-	d.Policy, d.Name, d.Plan, d.Key, d.Cost, d.Role = a.name, k.name(a), a.group.plan, a.key, a.cost, k.role
+	d.Policy, d.Name, d.Plan, d.Key, d.Cost, d.Role, d.rule = a.name, k.name(a), a.group.plan, a.key, a.cost, k.role, a.rule
 	switch {
 	case k.bound != nil:
 		d.Limit = k.bound.limit

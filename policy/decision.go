@@ -42,11 +42,13 @@ type LimitDecision struct {
 	Name  string
 	Plan  string     // of the client, "" for the default limits; "own" for limits of its own
 	Limit weir.Limit // the zero Limit for a plan that is deny or unlimited
-	Key   string     // as it is counted
+	Key   string     // as it is counted; it may have a secret of the client in it, see MaskedKey
 	Cost  int64
 	Role  Role
 	// Failed says that the store could not decide: the policy did as its on_store_error says. What stands for the limit is then not known, unless Local is set.
 	Failed bool
 	// Local says that this process alone decided, because the store could not: on_store_error local.
 	Local bool
+
+	rule *rule // of the policy; nil in a LimitDecision that no Set made
 }

@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 	"net/http"
@@ -23,7 +24,15 @@ policies:
 	}
 	fmt.Printf("%q\n", set.Keys(&policy.Request{Path: "/login", Header: http.Header{"X-User": {"bob"}}}))
 	fmt.Printf("%q\n", set.Keys(&policy.Request{Path: "/"}))
+
+	// Whoever logs or shows a decision masks what the client may want to keep to itself.
+	d, err := set.Check(context.Background(), &policy.Request{Path: "/login", Header: http.Header{"X-User": {"bob"}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(d.Each[1].Key, d.Each[1].MaskedKey())
 	// Output:
 	// ["all/" "login/bob"]
 	// ["all/"]
+	// bob #81b637d8
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/identity"
 )
 
 // An Explanation says how a request would be decided, and why.
@@ -29,7 +30,8 @@ type ExplainedRule struct {
 	// Mismatch is why it does not match: of its alternatives, the one that comes furthest.
 	Mismatch *Mismatch `json:"mismatch,omitempty"`
 
-	Mode         string            `json:"mode,omitempty"`
+	Mode string `json:"mode,omitempty"`
+	// Key and Client are masked, as [LimitDecision.MaskedKey] is.
 	Key          string            `json:"key,omitempty"`
 	Client       string            `json:"client,omitempty"`
 	Plan         string            `json:"plan,omitempty"`
@@ -93,7 +95,7 @@ func (s *Set) Explain(ctx context.Context, r *Request) (*Explanation, error) {
 func (c *checking) explain(ctx context.Context, v *rules) (ExplainedRule, error) {
 	a := &c.policies[0]
 	x := ExplainedRule{
-		Name: a.name, Matched: true, Mode: modeEnforce, Key: a.key, Client: a.client, Plan: a.group.plan, PlanReason: v.reason(a), Cost: a.cost,
+		Name: a.name, Matched: true, Mode: modeEnforce, Key: a.rule.key.mask(a.key), Client: a.masked(c.request), Plan: a.group.plan, PlanReason: v.reason(a), Cost: a.cost,
 		OnStoreError: a.onError,
 	}
 	if a.role == Shadow {
@@ -155,6 +157,9 @@ func (v *rules) mismatch(policy int, r *Request) *Mismatch {
 			break
 		}
 		if m, held := a.mismatch(r); held > furthest {
+			if v.rules[policy].identifies(m.Field) {
+				m.Found = identity.Mask(m.Found)
+			}
 			best, furthest = m, held
 		}
 	}

@@ -38,7 +38,7 @@ func (l *ExplainedLimit) MarshalJSON() ([]byte, error) {
 		Delay      int64  `json:"delay_us"`
 		Failed     bool   `json:"failed,omitempty"`
 	}{
-		text, l.Role.String(), l.Plan, l.Key, l.Cost, l.Allowed, l.Decision.Limit, l.Remaining,
+		text, l.Role.String(), l.Plan, l.MaskedKey(), l.Cost, l.Allowed, l.Decision.Limit, l.Remaining,
 		micros(l.RetryAfter), micros(l.ResetAfter), micros(l.Delay), l.Failed,
 	})
 }

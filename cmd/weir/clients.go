@@ -18,6 +18,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/identity"
 	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/policy/clients"
 )
@@ -289,7 +290,7 @@ func showClients(w io.Writer, all iter.Seq2[clients.Client, error], asJSON bool)
 
 // brokenLine is a client that makes no sense, for people: what it has is shown as it is.
 func brokenLine(b *clients.RowError) string {
-	text := fmt.Sprintf("%-24s", printable(b.Client.Name))
+	text := nameColumns(b.Client.Name)
 	if b.Client.Plan != "" {
 		text += " plan " + printable(b.Client.Plan)
 	}
@@ -299,13 +300,18 @@ func brokenLine(b *clients.RowError) string {
 	return text + " MAKES NO SENSE: " + b.Error()
 }
 
+// nameColumns is a client's name, and beside it the form in which logs and statuses show it.
+func nameColumns(name string) string {
+	return fmt.Sprintf("%-24s %-14s", printable(name), identity.Mask(name))
+}
+
 // clientLine is a client for people.
 func clientLine(c clients.Client) string {
 	what := "plan " + printable(c.Plan)
 	if c.Plan == "" {
 		what = strings.ReplaceAll(clients.FormatLimits(c.Limits), "\n", " | ")
 	}
-	text := fmt.Sprintf("%-24s %-24s", printable(c.Name), what)
+	text := nameColumns(c.Name) + fmt.Sprintf(" %-24s", what)
 	if !c.From.IsZero() {
 		text += " from " + c.From.Format(time.RFC3339)
 	}

@@ -37,13 +37,13 @@ func newPool(known ...map[string]*policy.Grant) *pool {
 func (t *Table) pool() *pool {
 	added := make(map[string]*policy.Grant, len(t.added))
 	for _, g := range t.added {
-		added[identity(g)] = g
+		added[grantID(g)] = g
 	}
 	return newPool(t.base.pool, added)
 }
 
-// identity is equal for equal grants.
-func identity(g *policy.Grant) string {
+// grantID is equal for equal grants.
+func grantID(g *policy.Grant) string {
 	if g.Plan != "" {
 		return "plan " + g.Plan
 	}
@@ -94,7 +94,7 @@ func (p *pool) grant(r *row) (*policy.Grant, error) {
 }
 
 func (p *pool) intern(g *policy.Grant) *policy.Grant {
-	id := identity(g)
+	id := grantID(g)
 	for _, m := range p.known {
 		if same, ok := m[id]; ok {
 			return same
@@ -127,7 +127,7 @@ func (b *builder) add(client string, at term) error {
 	if !ok {
 		i = len(b.base.grants)
 		b.base.grants, b.uses[at.grant] = append(b.base.grants, grantUse{grant: at.grant, until: since}), i
-		b.base.pool[identity(at.grant)] = at.grant
+		b.base.pool[grantID(at.grant)] = at.grant
 	}
 	u := &b.base.grants[i]
 	u.count, u.until = u.count+1, max(u.until, at.until)

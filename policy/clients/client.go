@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/identity"
 )
 
 // Bounds on what a client's row holds, in bytes.
@@ -88,9 +89,11 @@ type line struct {
 	From    *time.Time `json:"valid_from,omitempty"`
 	Until   *time.Time `json:"valid_until,omitempty"`
 	Updated *time.Time `json:"updated_at,omitempty"`
+	Masked  string     `json:"masked,omitempty"` // the name as logs show it; not read
 }
 
-// MarshalJSON writes the client under the names of the database's columns, and leaves out what is not set.
+// MarshalJSON writes the client under the names of the database's columns, and leaves out what is not set. The member masked is the
+// name as logs and statuses show it.
 func (c Client) MarshalJSON() ([]byte, error) { return c.marshal(FormatLimits(c.Limits), "") }
 
 func (c Client) marshal(limits, broken string) ([]byte, error) {
@@ -103,6 +106,7 @@ func (c Client) marshal(limits, broken string) ([]byte, error) {
 	}{line{
 		Client: c.Name, Plan: c.Plan, Limits: limits, Note: c.Note,
 		From: pointer(c.From), Until: pointer(c.Until), Updated: pointer(c.Updated),
+		Masked: identity.Mask(c.Name),
 	}, broken})
 	return b.Bytes(), err
 }

@@ -161,7 +161,7 @@ func ExampleScript() {
 	// Output:
 	// BEGIN; <nil>
 	// <nil> <nil>
-	// {"client":"acme","plan":"gold"}
+	// {"client":"acme","plan":"gold","masked":"#822b33ad"}
 	// <nil>
 }
 

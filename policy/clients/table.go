@@ -192,7 +192,7 @@ func (t *Table) put(name string, at term) {
 		t.count--
 	}
 	if at.grant != nil {
-		if _, known := t.uses[at.grant]; !known && t.base.pool[identity(at.grant)] != at.grant {
+		if _, known := t.uses[at.grant]; !known && t.base.pool[grantID(at.grant)] != at.grant {
 			t.added = append(t.added, at.grant)
 		}
 		t.uses[at.grant]++

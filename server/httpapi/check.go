@@ -106,7 +106,7 @@ func checkAnswerOf(d policy.Decision) checkAnswer {
 	}
 	for i, l := range d.Each {
 		a.Limits[i] = limitAnswer{
-			Policy: l.Policy, Plan: l.Plan, Limit: checks.LimitText(l), Role: l.Role.String(), Key: l.Key, Cost: l.Cost, Local: l.Local,
+			Policy: l.Policy, Plan: l.Plan, Limit: checks.LimitText(l), Role: l.Role.String(), Key: l.MaskedKey(), Cost: l.Cost, Local: l.Local,
 			Allowed: l.Allowed, Capacity: l.Decision.Limit, standing: standingOf(l.Decision),
 		}
 	}

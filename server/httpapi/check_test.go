@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/identity"
 	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/server/httpapi"
 	"github.com/weirlimit/weir/store"
@@ -111,6 +112,17 @@ func steadily(body string) string {
 		return err.Error()
 	}
 	return string(b)
+}
+
+// Replies show the names of clients in a form that is no use to others.
+func TestChecksMaskNames(t *testing.T) {
+	const secret = "sk_live_4f9a8b7c6d5e4f3a"
+	for _, path := range []string{"/v1/check", "/v1/explain"} {
+		status, got := post(t, newServer(ruled(t, nil)), path, `{"path":"/plan","headers":{"X-Key":"`+secret+`"}}`)
+		if status != http.StatusOK || strings.Contains(got, secret[4:]) || !strings.Contains(got, `"key":"`+identity.Mask(secret)+`"`) {
+			t.Errorf("%s: %d %s", path, status, got)
+		}
+	}
 }
 
 func TestChecks(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"github.com/weirlimit/weir/store"
 )
 
 // withPolicies is a route that asks policies.
@@ -33,6 +35,6 @@ func (s *Server) undecided(err error) *Problem {
 
 func (s *Server) logFailure(err error) {
 	if s.failures.open(time.Now()) {
-		s.opts.Log.Error("no decision", "error", err)
+		s.opts.Log.Error("no decision", "error", store.WithoutKeys(err))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/weirlimit/weir/server/checks"
+	"github.com/weirlimit/weir/store"
 )
 
 // A route is what a path answers to. Its serve either writes an answer or returns a problem, not both.
@@ -65,7 +66,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) *Problem {
 	defer cancel()
 	if err := s.opts.Ready(ctx); err != nil {
 		if s.failures.open(time.Now()) {
-			s.opts.Log.Error("not ready", "error", err)
+			s.opts.Log.Error("not ready", "error", store.WithoutKeys(err))
 		}
 		return &Problem{Status: http.StatusServiceUnavailable, Detail: "the store can't be reached"}
 	}

@@ -41,6 +41,6 @@ func (c *conn) failure(err error) string {
 func (s *Server) logFailure(err error) {
 	now, last := time.Now().Unix(), s.failedAt.Load()
 	if now != last && s.failedAt.CompareAndSwap(last, now) {
-		s.options.Logger.Error("resp: no decision could be made", "error", err)
+		s.options.Logger.Error("resp: no decision could be made", "error", store.WithoutKeys(err))
 	}
 }

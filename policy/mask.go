@@ -1,0 +1,73 @@
+package policy
+
+import (
+	"strings"
+
+	"github.com/weirlimit/weir/identity"
+)
+
+// MaskedKey returns Key for replies and logs: the parts that a request names itself by, which may be secrets, are masked as
+// [identity.Mask] does. Those are values of headers, parameters, cookies and attributes; addresses, methods, hosts and paths stay.
+func (d *LimitDecision) MaskedKey() string {
+	if d.rule == nil {
+		return identity.MaskPart(d.Key)
+	}
+	return d.rule.key.mask(d.Key)
+}
+
+// mask masks the parts of a key that key returned.
+func (m keyMaker) mask(key string) string {
+	if len(m) == 0 {
+		return key
+	}
+	parts := strings.Split(key, ",") // none has a comma inside
+	for i, p := range parts {
+		if i < len(m) {
+			parts[i] = m[i].mask(p)
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
+// mask masks one part of a key, if its source names the client.
+func (p keyPart) mask(text string) string {
+	if len(p) == 1 {
+		return p[0].mask(text)
+	}
+	for i := range p {
+		if value, is := strings.CutPrefix(text, p[i].text+"="); is {
+			return p[i].text + "=" + p[i].mask(value)
+		}
+	}
+	return text // none of the alternatives is there
+}
+
+func (s *keySource) mask(text string) string {
+	if !s.names() {
+		return text
+	}
+	return identity.MaskPart(text)
+}
+
+// names reports whether the value is a name that the client has, and not a fact about its request.
+func (s *keySource) names() bool { return s.of.kind != "" }
+
+// identifies reports whether a policy tells clients apart by a field of a match, such as header.X-API-Key.
+func (r *rule) identifies(field string) bool {
+	for _, part := range append([]keyPart{r.client}, r.key...) {
+		for i := range part {
+			if part[i].names() && part[i].of.matchField() == field {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// masked returns the client that a request names, for replies.
+func (a *applied) masked(r *Request) string {
+	if of, _ := a.rule.client.value(r); of != nil && of.names() {
+		return identity.Mask(a.client)
+	}
+	return a.client
+}
