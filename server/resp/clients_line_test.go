@@ -33,7 +33,7 @@ func TestIdleTimeIsThatSinceTheLastCommand(t *testing.T) {
 	if idle := c.idle(later); idle != 7*time.Second {
 		t.Errorf("idle for %v after 7s without a command", idle)
 	}
-	c.publish()
+	c.feed([]byte("PING\r\n"))
 	if idle := c.idle(later); idle != 0 {
 		t.Errorf("idle for %v after a command", idle)
 	}

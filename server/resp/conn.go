@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weirlimit/weir/server/guard"
 	"github.com/weirlimit/weir/server/limiters"
 )
 
@@ -15,6 +16,7 @@ import (
 type conn struct {
 	server  *Server
 	net     net.Conn
+	source  *guard.Source
 	id      int64
 	created time.Time
 
@@ -43,12 +45,18 @@ type conn struct {
 	// These are read by others.
 	about  atomic.Pointer[about]
 	shown  [5]atomic.Int64
-	rounds atomic.Uint64 // rounds of reading, running and writing
+	rounds atomic.Uint64 // odd while the connection waits for input
 	writes atomic.Uint64 // odd while replies are being written
+	// unfinished numbers the command or transaction that has arrived in part. 0: there is none.
+	unfinished atomic.Uint64
+	large      atomic.Bool // the buffers are larger than those of an idle connection
+	awoken     atomic.Bool // sweep ended a read, so that the buffers become smaller
 
 	// These belong to sweep.
-	seen   activity
-	seenAt time.Time
+	seen           activity
+	seenAt         time.Time
+	seenUnfinished uint64
+	unfinishedAt   time.Time
 }
 
 func newConn(s *Server, nc net.Conn, id int64) *conn {
@@ -62,6 +70,11 @@ func newConn(s *Server, nc net.Conn, id int64) *conn {
 // the server ends it.
 func (c *conn) serve() {
 	defer c.close()
+	defer func() {
+		if c.server.options.Panics.Caught("resp: connection", recover()) {
+			c.server.guard.Count(guard.Panic, c.net.RemoteAddr())
+		}
+	}()
 	for !c.closing {
 		if !c.round() {
 			return
@@ -77,7 +90,7 @@ func (c *conn) round() bool {
 	if c.closing {
 		return true
 	}
-	n, err := c.net.Read(c.in[c.end:])
+	n, err := c.read()
 	c.end += n
 	c.run()
 	c.publish()
@@ -104,6 +117,7 @@ func (c *conn) run() {
 		line := c.in[c.start] != '*'
 		c.start += size
 		if line && c.isHTTP(args) {
+			c.server.guard.Count(guard.HTTP, c.net.RemoteAddr())
 			c.closing = true
 			break
 		}
@@ -130,7 +144,7 @@ func (c *conn) flush() bool {
 	switch {
 	case len(c.out.buf) == 0:
 	case !c.holdReplies(cap(c.out.buf)):
-		c.server.countCut()
+		c.server.guard.Count(guard.Memory, c.net.RemoteAddr())
 		sent = false
 	default:
 		sent = c.send() == nil

@@ -2,8 +2,9 @@ package resp
 
 import (
 	"context"
-	"net"
 	"time"
+
+	"github.com/weirlimit/weir/server/guard"
 )
 
 const (
@@ -26,10 +27,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	defer s.cancel()
 	s.drain()
 	done := make(chan struct{})
-	go func() {
+	go s.options.Panics.Safe("resp: shutdown", func() {
+		defer close(done)
 		s.done.Wait()
-		close(done)
-	}()
+	})()
 	select {
 	case <-done:
 		return nil
@@ -85,34 +86,12 @@ func (c *conn) drainLater(begin time.Time) {
 // end in the middle of a long pipeline.
 func (c *conn) linger() {
 	if c.server.closingSince.Load() == nil {
-		linger(c.net, lingerTime, lingerTime, lingerTime)
+		guard.Linger(c.net, lingerTime, lingerTime, lingerTime)
 		return
 	}
 	first := lingerTime
 	if c.waited > lingerTime/10 {
 		first = lingerOn
 	}
-	linger(c.net, first, lingerOn, lingerMost)
-}
-
-// linger ends a connection whose client may still be sending. To close it at once would make the operating system
-// throw away the last replies, if there was input left that nobody read. It waits for the client to send or to end for the
-// time of first, each time that it has sent for that of next, and most in all.
-func linger(nc net.Conn, first, next, most time.Duration) {
-	defer func() { _ = nc.Close() }()
-	half, ok := nc.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil {
-		return
-	}
-	end := time.Now().Add(most)
-	deadline, scrap := time.Now().Add(first), make([]byte, leastInput)
-	for {
-		_ = nc.SetReadDeadline(deadline)
-		if _, err := nc.Read(scrap); err != nil {
-			return
-		}
-		if deadline = time.Now().Add(next); deadline.After(end) {
-			deadline = end
-		}
-	}
+	guard.Linger(c.net, first, lingerOn, lingerMost)
 }

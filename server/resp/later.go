@@ -2,9 +2,12 @@ package resp
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/server/guard"
 	"github.com/weirlimit/weir/server/limiters"
 	"github.com/weirlimit/weir/store"
 )
@@ -31,7 +34,7 @@ func (c *conn) settleCalls() {
 	if len(calls) == 1 {
 		calls[0].decide(ctx)
 	} else {
-		allAtOnce(ctx, arrange(calls))
+		c.allAtOnce(ctx, arrange(calls))
 	}
 	c.drainLater(begin) // what arrived while the engine was waited for has not been read
 	cancel()
@@ -115,9 +118,11 @@ func (k *call) keys(yield func(string) bool) {
 }
 
 // allAtOnce runs tasks, each when those that it comes after are done, and so many at once as a connection may.
-func allAtOnce(ctx context.Context, tasks []*task) {
+// A panic fails the calls of its task, and ends the connection after the replies.
+func (c *conn) allAtOnce(ctx context.Context, tasks []*task) {
 	slots := make(chan struct{}, mostAtOnce)
 	var all sync.WaitGroup
+	var panicked atomic.Bool
 	for _, t := range tasks {
 		all.Go(func() {
 			defer close(t.done)
@@ -125,11 +130,30 @@ func allAtOnce(ctx context.Context, tasks []*task) {
 				<-before.done
 			}
 			slots <- struct{}{}
+			defer func() { <-slots }()
+			defer func() {
+				if c.server.options.Panics.Caught("resp: decide", recover()) {
+					t.fail(errPanic)
+					panicked.Store(true)
+				}
+			}()
 			t.run(ctx)
-			<-slots
 		})
 	}
 	all.Wait()
+	if panicked.Load() {
+		c.server.guard.Count(guard.Panic, c.net.RemoteAddr())
+		c.closing = true
+	}
+}
+
+// errPanic is the error of calls whose task panicked.
+var errPanic = errors.New("resp: the decision panicked")
+
+func (t *task) fail(err error) {
+	for _, k := range t.calls {
+		k.err = err
+	}
 }
 
 func (t *task) run(ctx context.Context) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/server/checks"
+	"github.com/weirlimit/weir/server/guard"
 	"github.com/weirlimit/weir/server/limiters"
 )
 
@@ -27,21 +28,29 @@ type Options struct {
 	Store string
 	// Version is weir's own, as INFO tells it. Default: "dev".
 	Version string
+	// Panics recovers from panics. Default: one that logs to Logger.
+	Panics *guard.Panics
 	// Logger is told of failures that clients only see as an error without a reason, at most one a second.
 	// Default: none.
 	Logger *slog.Logger
 
-	// MaxConnections is how many clients may be connected at once. One more is told so by an error, and cut.
+	// MaxConnections is how many clients may be connected at once. One more gets an error, and is closed.
 	// Default: 10,000.
 	MaxConnections int
+	// MaxPerAddress is how many of these may be of one address, or of one /64 of IPv6. Default: MaxConnections.
+	MaxPerAddress int
 	// MaxCommand is the most bytes of a command. Default and most: 1 MB; least: 1 KB.
 	MaxCommand int
 	// MaxKey is the most bytes of a key. Default: 64 KB.
 	MaxKey int
 	// MaxBuffered is the most bytes that are held for all clients together, beyond 16 KB of commands and 24 KB of replies
 	// for each: of long commands while the rest of them arrives, and of long replies until they are read. A client whose
-	// command would pass it gets an error, and one whose replies would is cut. Default: 256 MB.
+	// command would pass it gets an error, and one whose replies would is cut. The clients of one address may hold a
+	// quarter of it. Default: 256 MB.
 	MaxBuffered int64
+	// CommandTimeout is how long a command may take to arrive, from its first byte, and a transaction of more than 16 KB from
+	// its start to its end; it may be half as much again. Default: 10s.
+	CommandTimeout time.Duration
 	// WriteTimeout is how long a client may take to read its replies before it is cut; it may be half as
 	// much again. Default: 10s.
 	WriteTimeout time.Duration
@@ -55,7 +64,8 @@ const (
 	mostArgs    = 1024     // arguments of a command
 	mostInline  = 64 << 10 // bytes of a command that is a line
 	mostCommand = 1 << 20
-	leastInput  = 4 << 10  // of a connection's buffer for what it receives
+	idleInput   = 512      // of a connection's buffer for what it receives, while it is idle
+	leastInput  = 4 << 10  // of that buffer at first
 	usualInput  = 16 << 10 // what that grows to, while commands are no longer
 	flushAt     = 16 << 10 // replies are written when they are this long, though commands may be left
 	usualOutput = 24 << 10 // of the buffer for replies that a connection keeps: room for those, and for a batch more
@@ -69,9 +79,13 @@ func (o Options) withDefaults() Options {
 	o.MaxCommand = min(max(orDefault(o.MaxCommand, mostCommand), 1<<10), mostCommand)
 	o.MaxKey = orDefault(o.MaxKey, 64<<10)
 	o.MaxBuffered = orDefault(o.MaxBuffered, 256<<20)
+	o.CommandTimeout = orDefault(o.CommandTimeout, 10*time.Second)
 	o.WriteTimeout = orDefault(o.WriteTimeout, 10*time.Second)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Panics == nil {
+		o.Panics = guard.NewPanics(o.Logger)
 	}
 	return o
 }

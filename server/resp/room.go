@@ -26,6 +26,7 @@ func (c *conn) resize(size int) {
 	}
 	c.shift(make([]byte, size))
 	c.unpin()
+	c.large.Store(true)
 }
 
 // shift moves the input that is left to the start of a buffer, which may be the one that it is in.
@@ -42,27 +43,36 @@ func (c *conn) unpin() {
 
 // hold accounts for a buffer of this size in place of the one there is. It returns false if there may not be one.
 func (c *conn) hold(size int) bool {
-	return c.server.hold(beyond(size, usualInput) - beyond(len(c.in), usualInput))
+	return c.account(beyond(size, usualInput) - beyond(len(c.in), usualInput))
 }
 
 // holdReplies accounts for replies of this size, in place of those before. It returns false if there may not be so many:
 // clients that do not read would otherwise make the server hold as much as they ask for.
 func (c *conn) holdReplies(size int) bool {
 	now := beyond(size, usualOutput)
-	if !c.server.hold(now - c.held) {
+	if !c.account(now - c.held) {
 		return false
 	}
 	c.held = now
 	return true
 }
 
-// hold adds to what is held for all clients. It returns false, and adds nothing, if that would be too much.
-func (s *Server) hold(more int64) bool {
+// addressShare is the part of MaxBuffered that the clients of one address may hold.
+const addressShare = 4
+
+// account adds to the bytes that are held for all clients, and to those for the client's address. It returns false, and adds
+// nothing, if either would be too much.
+func (c *conn) account(more int64) bool {
 	if more == 0 {
 		return true
 	}
+	s := c.server
+	if !c.source.Hold(more, s.options.MaxBuffered/addressShare) {
+		return false
+	}
 	if s.buffered.Add(more) > s.options.MaxBuffered && more > 0 {
 		s.buffered.Add(-more)
+		c.source.Hold(-more, 0)
 		return false
 	}
 	return true

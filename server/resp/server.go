@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weirlimit/weir/server/guard"
 )
 
 // A Server serves the Redis protocol. Make one with New.
@@ -13,6 +15,7 @@ type Server struct {
 	options  Options
 	parser   parser
 	commands map[string]*command
+	guard    *guard.Guard
 	started  time.Time
 	buffered atomic.Int64 // bytes of buffers, beyond what is usual for each
 	failedAt atomic.Int64 // seconds since 1970 when a failure was last logged
@@ -36,9 +39,12 @@ func New(o Options) *Server {
 	o = o.withDefaults()
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Server{
-		options:   o,
-		parser:    parser{maxCommand: o.MaxCommand, maxInline: min(mostInline, o.MaxCommand), maxArgs: mostArgs},
-		commands:  commands(),
+		options:  o,
+		parser:   parser{maxCommand: o.MaxCommand, maxInline: min(mostInline, o.MaxCommand), maxArgs: mostArgs},
+		commands: commands(),
+		guard: guard.New(guard.Options{
+			Protocol: "resp", Max: o.MaxConnections, MaxPerAddress: o.MaxPerAddress, Log: o.Logger, Panics: o.Panics,
+		}),
 		started:   time.Now(),
 		ctx:       ctx,
 		cancel:    cancel,
@@ -56,14 +62,14 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 	stop := make(chan struct{})
 	defer close(stop)
-	go s.sweep(stop)
+	go s.options.Panics.Safe("resp: sweep", func() { s.sweep(stop) })()
 	wait := time.Millisecond
 	for {
 		nc, err := l.Accept()
 		switch {
 		case err == nil:
 			wait = time.Millisecond
-			s.accept(nc)
+			s.options.Panics.Safe("resp: accept", func() { s.accept(nc) })()
 		case s.isClosing():
 			return nil
 		case isTemporary(err): // such as too many open files: it passes when a client leaves
@@ -102,27 +108,28 @@ func (s *Server) isClosing() bool {
 func (s *Server) accept(nc net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.closing:
+	if s.closing {
 		_ = nc.Close()
 		return
-	case len(s.conns) >= s.options.MaxConnections:
-		s.past.Refused++
-		s.done.Go(func() { refuse(nc) })
+	}
+	source, why, ok := s.guard.Admit(nc.RemoteAddr())
+	if !ok {
+		s.done.Add(1)
+		s.guard.Refuse(nc, why, refusals[why], s.done.Done)
 		return
 	}
 	s.lastID++
 	s.past.Accepted++
 	c := newConn(s, nc, s.lastID)
+	c.source = source
 	s.conns[c] = struct{}{}
-	s.done.Go(c.serve)
+	s.done.Go(s.options.Panics.Safe("resp: connection", c.serve)) // serve recovers but for its end
 }
 
-// refuse says why before it closes. A new connection has room for that much: the deadline is for strange ones.
-func refuse(nc net.Conn) {
-	_ = nc.SetDeadline(time.Now().Add(lingerTime))
-	_, _ = nc.Write([]byte("-ERR max number of clients reached\r\n"))
-	linger(nc, lingerTime, lingerTime, lingerTime)
+// refusals are the replies to connections beyond a bound. The first is Redis's.
+var refusals = map[guard.Reason][]byte{
+	guard.Total:   []byte("-ERR max number of clients reached\r\n"),
+	guard.Address: []byte("-ERR max number of clients of one address reached\r\n"),
 }
 
 // forget is called by a connection when it ends.
@@ -130,5 +137,6 @@ func (s *Server) forget(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, c)
+	s.guard.Leave(c.source)
 	s.past.add(c.published())
 }

@@ -1,11 +1,14 @@
 package resp
 
+import "github.com/weirlimit/weir/server/guard"
+
 // Stats are counts since the server was made.
 type Stats struct {
 	Connections int64 // open now
 	Accepted    int64 // connections
-	Refused     int64 // connections beyond MaxConnections
-	Cut         int64 // connections that did not read their replies, or were idle
+	Refused     int64 // connections beyond MaxConnections or MaxPerAddress
+	Cut         int64 // connections that the server ended because of what they did, or did not
+	Reasons     guard.Counts
 	Counts
 }
 
@@ -33,6 +36,8 @@ func (s *Server) Stats() Stats {
 	defer s.mu.Unlock()
 	stats := s.past
 	stats.Connections = int64(len(s.conns))
+	stats.Reasons = s.guard.Counts()
+	stats.Refused, stats.Cut = stats.Reasons.Refused(), stats.Reasons.Cut()
 	for c := range s.conns {
 		stats.add(c.published())
 	}
@@ -41,7 +46,6 @@ func (s *Server) Stats() Stats {
 
 // publish shows what the connection has counted to Stats. Only the connection writes there.
 func (c *conn) publish() {
-	c.rounds.Add(1)
 	for i, n := range [...]int64{c.counts.Commands, c.counts.Allowed, c.counts.Denied, c.counts.Errors, c.counts.Undecided} {
 		if c.shown[i].Load() != n {
 			c.shown[i].Store(n)

@@ -1,11 +1,18 @@
 package resp
 
-import "time"
+import (
+	"time"
 
-// sweep cuts clients that do not read their replies, and idle ones. One goroutine that looks at what connections
-// count anyway spares each command the setting of a deadline.
+	"github.com/weirlimit/weir/server/guard"
+)
+
+// shrinkTime is how long a connection is idle before it gives its buffers back.
+const shrinkTime = 30 * time.Second
+
+// sweep cuts clients that do not read their replies or do not finish their commands, and idle ones. One goroutine that
+// looks at what connections count anyway spares each command the setting of a deadline.
 func (s *Server) sweep(stop <-chan struct{}) {
-	shortest := s.options.WriteTimeout
+	shortest := min(s.options.WriteTimeout, s.options.CommandTimeout)
 	if idle := s.options.IdleTimeout; idle > 0 {
 		shortest = min(shortest, idle)
 	}
@@ -16,7 +23,7 @@ func (s *Server) sweep(stop <-chan struct{}) {
 		case <-stop:
 			return
 		case now := <-ticker.C:
-			s.sweepOnce(now)
+			s.options.Panics.Safe("resp: sweep", func() { s.sweepOnce(now) })()
 		}
 	}
 }
@@ -25,32 +32,37 @@ func (s *Server) sweepOnce(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {
-		if s.stuck(c, now) {
-			s.past.Cut++
+		if why, overdue := s.overdue(c, now); overdue {
+			s.guard.Count(why, c.net.RemoteAddr())
 			_ = c.net.Close()
 		}
 	}
 }
 
-// countCut counts a client that was cut because of the replies it had not read.
-func (s *Server) countCut() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.past.Cut++
-}
-
-// stuck reports whether a connection has been in one state for too long. It is called under the lock.
-func (s *Server) stuck(c *conn, now time.Time) bool {
+// overdue reports whether a connection has been in one state for too long, and why. It is called under the lock.
+func (s *Server) overdue(c *conn, now time.Time) (why guard.Reason, cut bool) {
+	if unfinished := c.unfinished.Load(); unfinished != c.seenUnfinished {
+		c.seenUnfinished, c.unfinishedAt = unfinished, now
+	}
 	rounds, writes := c.rounds.Load(), c.writes.Load()
 	if state := (activity{rounds, writes}); state != c.seen {
 		c.seen, c.seenAt = state, now
-		return false
 	}
-	idle := now.Sub(c.seenAt)
-	if writes%2 == 1 {
-		return idle >= s.options.WriteTimeout
+	idle, reads := now.Sub(c.seenAt), rounds%2 == 1
+	switch {
+	case writes%2 == 1:
+		return guard.Unread, idle >= s.options.WriteTimeout
+	case !reads: // it waits for the store
+		return 0, false
+	case c.seenUnfinished != 0:
+		return guard.Unfinished, now.Sub(c.unfinishedAt) >= s.options.CommandTimeout
+	case s.options.IdleTimeout > 0 && idle >= s.options.IdleTimeout:
+		return guard.Idle, true
+	case idle >= shrinkTime && c.large.Load() && !s.closing:
+		c.awoken.Store(true)
+		_ = c.net.SetReadDeadline(now)
 	}
-	return s.options.IdleTimeout > 0 && idle >= s.options.IdleTimeout
+	return 0, false
 }
 
 // activity is what changes when a connection does something.

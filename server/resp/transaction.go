@@ -11,6 +11,7 @@ type transaction struct {
 	open, broken bool
 	queue        []byte // the commands, encoded as the protocol has them
 	count        int
+	began        int64 // how many commands came before
 }
 
 // A stage says when a command is carried out that comes in a transaction.
@@ -36,7 +37,7 @@ func (c *conn) multi() {
 		c.fail("ERR MULTI calls can not be nested")
 		return
 	}
-	c.pending = transaction{open: true}
+	c.pending = transaction{open: true, began: c.counts.Commands}
 	c.out.ok()
 }
 
@@ -51,7 +52,7 @@ func (c *conn) discard() {
 
 func (c *conn) forgetTransaction() {
 	if c.pending.queue != nil {
-		c.server.hold(-int64(cap(c.pending.queue)))
+		c.account(-int64(cap(c.pending.queue)))
 		c.unpin()
 	}
 	c.pending = transaction{}
@@ -72,8 +73,8 @@ func (c *conn) enqueue(cmd *command) {
 	p.queue = appendCommand(p.queue, c.args)
 	grown := int64(cap(p.queue) - before)
 	p.count++
-	if most := c.server.options.MaxCommand; len(p.queue) > most || !c.server.hold(grown) {
-		c.server.hold(-int64(before))
+	if most := c.server.options.MaxCommand; len(p.queue) > most || !c.account(grown) {
+		c.account(-int64(before))
 		p.queue = nil
 		c.fail("ERR the transaction is too long; accepted: " + strconv.Itoa(most) + " bytes, of all clients together " +
 			strconv.FormatInt(c.server.options.MaxBuffered, 10))

@@ -1,0 +1,87 @@
+package guard
+
+import (
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// A Reason is why a connection was refused or cut.
+type Reason int
+
+// The first two are reasons to refuse a connection, the others to cut one.
+const (
+	Total      Reason = iota // there are as many connections as there may be
+	Address                  // there are as many of the address as there may be
+	Unfinished               // a command or a request did not arrive in time
+	Idle                     // nothing was received for the idle timeout
+	Unread                   // the client did not read in time
+	Memory                   // buffers would take more memory than they may
+	HTTP                     // an HTTP request arrived at the port of another protocol
+	Panic                    // the code that serves the connection panicked
+	reasons
+)
+
+var reasonNames = [reasons]string{"total", "address", "unfinished", "idle", "unread", "memory", "http", "panic"}
+
+// String returns the reason as it is in the log and in the metrics.
+func (r Reason) String() string { return reasonNames[r] }
+
+// Refuses reports whether connections are refused for the reason, rather than cut.
+func (r Reason) Refuses() bool { return r <= Address }
+
+// Counts are how many connections were refused or cut, by reason.
+type Counts [reasons]int64
+
+// Refused returns the number of connections that were refused, and Cut the number of those that were cut.
+func (c Counts) Refused() int64 { return c[Total] + c[Address] }
+
+// Cut returns the number of connections that were cut.
+func (c Counts) Cut() (n int64) {
+	for _, count := range c[Address+1:] {
+		n += count
+	}
+	return n
+}
+
+// A counter counts the connections of one reason.
+type counter struct {
+	all    atomic.Int64
+	logged atomic.Int64 // how many there were at the last line in the log
+	sample Sampler
+}
+
+// Counts returns the counts since the guard was made.
+func (g *Guard) Counts() (c Counts) {
+	for r := range c {
+		c[r] = g.counts[r].all.Load()
+	}
+	return c
+}
+
+// Count counts a connection from an address that is refused or cut, and logs a sample.
+func (g *Guard) Count(why Reason, from net.Addr) {
+	c := &g.counts[why]
+	n := c.all.Add(1)
+	if !c.sample.Pass(time.Now()) {
+		return
+	}
+	message := "connections are cut"
+	if why.Refuses() {
+		message = "connections are refused"
+	}
+	g.options.Log.Warn(message, "protocol", g.options.Protocol, "reason", why.String(), "address", from,
+		"count", n-c.logged.Swap(n))
+}
+
+// quietTime is the least time between two lines in the log.
+const quietTime = 10 * time.Second
+
+// A Sampler passes at most one event in ten seconds, so that clients can't fill the log. The zero Sampler is ready.
+type Sampler struct{ last atomic.Int64 }
+
+// Pass reports whether the event at a time is one to log. It may be called by many goroutines at once.
+func (s *Sampler) Pass(now time.Time) bool {
+	n, last := now.UnixNano(), s.last.Load()
+	return n-last >= int64(quietTime) && s.last.CompareAndSwap(last, n)
+}
