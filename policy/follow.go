@@ -18,10 +18,16 @@ const (
 	again = 10 * time.Second
 )
 
-// Reload reads the file and replaces the configuration by it. What is wrong is refused as a whole, logged, and shown in [Set.Status].
+// Reload reads the file and replaces the configuration by it. What is wrong is refused as a whole, logged, and shown in
+// [Set.Status]. Every Reload that is refused is logged, also for the same reason as before.
 func (s *Set) Reload(path string) error {
+	before := s.Status().Config.Err
 	data, err := read(path)
-	return s.reload(path, data, err)
+	err = s.reload(path, data, err)
+	if err != nil && before != nil && before.Error() == err.Error() { // note is silent about it
+		s.log.Error("a change was refused again; what was in use stays", "of", "policies", "source", path, "error", err)
+	}
+	return err
 }
 
 func (s *Set) reload(path string, data []byte, err error) error {

@@ -198,7 +198,8 @@ func TestFollowTriesAgainWithOtherClients(t *testing.T) {
 func TestReload(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "weir.yaml")
 	write(t, path, windowOf("10"))
-	s, err := policy.Load(t.Context(), path, policy.Options{})
+	var log lockedBuffer
+	s, err := policy.Load(t.Context(), path, policy.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,6 +207,10 @@ func TestReload(t *testing.T) {
 	write(t, path, "policies: [{}]")
 	if err := s.Reload(path); err == nil || f.capacity() != 10 || s.Status().Config.Err == nil {
 		t.Errorf("a broken file is taken, error %v", err)
+	}
+	before := log.count("refused")
+	if err := s.Reload(path); err == nil || before != 1 || log.count("refused") != 2 {
+		t.Errorf("a file that is still broken: error %v, and %d refusals in the log after %d; want one for each Reload", err, log.count("refused"), before)
 	}
 	write(t, path, windowOf("20"))
 	if err := s.Reload(path); err != nil || f.capacity() != 20 || s.Status().Config.Err != nil {
