@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/algorithm/bounds"
 )
 
@@ -25,4 +26,14 @@ func ExampleWrite() {
 	// | algorithm | any [t, t+w) | any [t, t+w] | the same, mixed costs | any [t, t+L] | at 1.1× | at 2× | at 10× | state at 100/1m |
 	// |---|---|---|---|---|--:|--:|--:|--:|
 	// | gcra | b+q−1 = 5 | b+q = 6 | b+q = 6 | b+⌊L/T⌋ | 1090 | 199 | 111 | 1 word, 8 B |
+}
+
+func ExampleWindow() {
+	fmt.Println(bounds.Window(algorithm.MustParseLimit("100/1m burst=20")))
+	// Output: 119 b+q−1
+}
+
+func ExampleWords() {
+	fmt.Println(bounds.Words(algorithm.MustParseLimit("sliding-log 100/1m"))) // two words for each unit
+	// Output: 200 <nil>
 }

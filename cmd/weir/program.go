@@ -24,6 +24,7 @@ type commandLine struct {
 	Policy    policyCommand    `cmd:"" help:"Look at files of policies: check them, and explain what they do."`
 	Clients   clientsCommand   `cmd:"" help:"Look at and edit which client has which plan or limits."`
 	DB        dbCommand        `cmd:"" name:"db" help:"Look after the database of clients."`
+	Limit     limitCommand     `cmd:"" help:"Explain limits."`
 	Replay    replayCommand    `cmd:"" help:"Run access logs against limits, on the log's own time."`
 	Bounds    boundsCommand    `cmd:"" help:"Recompute what each algorithm admits at worst."`
 	Version   versionCommand   `cmd:"" help:"Print the version."`
