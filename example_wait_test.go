@@ -27,6 +27,20 @@ func ExampleLimiter_Wait() {
 	// send 2
 }
 
+// With burst=1 requests are spaced from the first on. Without it the first hundred go at once.
+func ExampleLimiter_Wait_evenly() {
+	limiter := mustNew("100/1s burst=1")
+	start := time.Now()
+	for range 3 {
+		if err := limiter.Wait(context.Background(), "mail", 1); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	fmt.Println(time.Since(start) >= 20*time.Millisecond)
+	// Output: true
+}
+
 // A wait that can't end before the deadline ends at once.
 func ExampleLimiter_Wait_deadline() {
 	limiter := mustNew("1/1h")

@@ -24,6 +24,7 @@ type line struct {
 // to leave: who comes, when those ahead have decided, and all anew when the limit changes.
 type waiter struct {
 	cost      int64
+	acquire   bool          // is for a place of a concurrent limit
 	first     chan struct{} // closed when it is first in line
 	again     chan struct{} // has a signal when it should ask, or decide, at once
 	undecided bool          // has yet to decide, or is just asking the store
@@ -49,8 +50,8 @@ func (ls *lines) tidy(key string, n *line) {
 	}
 }
 
-func (ls *lines) join(key string, cost int64) *waiter {
-	w := &waiter{cost: cost, first: make(chan struct{}), again: make(chan struct{}, 1)}
+func (ls *lines) join(key string, cost int64, acquire bool) *waiter {
+	w := &waiter{cost: cost, acquire: acquire, first: make(chan struct{}), again: make(chan struct{}, 1)}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	n := ls.at(key)

@@ -73,6 +73,7 @@ func methods(ctx context.Context, l *weir.Limiter) map[string]func() (weir.Decis
 		"Reset":      func() (weir.Decision, error) { return alone(l.Reset(ctx, "k")) },
 		"Wait":       func() (weir.Decision, error) { return alone(l.Wait(ctx, "k", 1)) },
 		"Wait of 0":  func() (weir.Decision, error) { return alone(l.Wait(ctx, "k", 0)) },
+		"Acquire":    func() (weir.Decision, error) { _, err := l.Acquire(ctx, "k", 1); return alone(err) },
 		"SetLimit":   func() (weir.Decision, error) { return alone(l.SetLimit(weir.MustParseLimit("1/1s"))) },
 		"Reserve":    func() (weir.Decision, error) { _, err := l.Reserve(ctx, "k", 1); return alone(err) },
 		"Hold":       func() (weir.Decision, error) { _, err := l.Hold(ctx, "k", 1, time.Minute); return alone(err) },

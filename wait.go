@@ -22,7 +22,11 @@ func (e *CapacityError) Error() string {
 // Those who wait on one key of one Limiter go first in, first out; Take does not queue, and may go in between.
 // When ctx ends first, Wait takes nothing, or gives back what it took, the next in line moves up, and Wait returns
 // ctx.Err(). When it is known that the wait would outlast the deadline of ctx, Wait returns at once with an error
-// that is [context.DeadlineExceeded]. A cost above the capacity is a [*CapacityError].
+// that is [context.DeadlineExceeded]. A cost above the capacity is a [*CapacityError]. A concurrent limit is refused:
+// its places have to be given back, which [Limiter.Acquire] is for.
+//
+// Wait does not space the first requests: a key that was idle may use its whole burst at once. "10/1s" lets 10 requests
+// pass at once, and then one each 100ms. With burst=1, as in "10/1s burst=1", requests pass one by one from the first on.
 //
 // When SetLimit changes the limit of this Limiter, Wait asks again at once. Of what others change or give back, another Limiter of the name or another process, it learns
 // when its time comes: it asks again when the store has said that it would pass.
@@ -35,28 +39,36 @@ func (l *Limiter) Wait(ctx context.Context, key string, cost int64) error {
 	if err := check(ctx, b, cost); err != nil || cost == 0 {
 		return err
 	}
-	if err := b.fits(cost); err != nil {
+	if err := b.admits(cost, false); err != nil {
 		return err
 	}
-	w := l.lines.join(key, cost)
-	t, err := l.admit(ctx, key, w)
-	l.lines.leave(key, w)
+	var t *turn // to wait for, once admitted
+	err := l.queue(ctx, key, cost, false, func(b *bound) (d Decision, err error) {
+		d, t, err = l.takeTurn(ctx, b, key, cost)
+		return d, err
+	})
 	if err != nil || t == nil {
 		return err
 	}
 	return l.awaitTurn(ctx, key, t)
 }
 
-// admit waits at the key's line until it is the waiter's turn to ask, and asks until it is admitted. It returns the
-// turn to wait for, if there is one.
-func (l *Limiter) admit(ctx context.Context, key string, w *waiter) (*turn, error) {
+// queue waits in the key's line until take is admitted. acquire is true for waiters of a concurrent limit.
+func (l *Limiter) queue(ctx context.Context, key string, cost int64, acquire bool, take func(*bound) (Decision, error)) error {
+	w := l.lines.join(key, cost, acquire)
+	defer l.lines.leave(key, w)
+	return l.admit(ctx, key, w, take)
+}
+
+// admit waits at the key's line until it is the waiter's turn to ask, and asks until it is admitted.
+func (l *Limiter) admit(ctx context.Context, key string, w *waiter, take func(*bound) (Decision, error)) error {
 	for first := false; !first; {
 		select {
 		case <-w.first:
 			first = true
 		case <-w.again: // those ahead have decided
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 		if !l.lines.undecided(w) {
 			continue
@@ -66,55 +78,50 @@ func (l *Limiter) admit(ctx context.Context, key string, w *waiter) (*turn, erro
 		switch {
 		case l.bound.Load() != b: // it is told to decide again, or is first
 		case err != nil:
-			return nil, err
+			return err
 		case sure && !first:
 			l.stays(key, w, b)
 		}
 	}
-	return l.ask(ctx, key, w)
+	return l.ask(ctx, key, w, take)
 }
 
 // ask asks the store until the waiter, which is first in line, is admitted.
-func (l *Limiter) ask(ctx context.Context, key string, w *waiter) (*turn, error) {
+func (l *Limiter) ask(ctx context.Context, key string, w *waiter, take func(*bound) (Decision, error)) error {
 	for {
 		l.lines.asks(key, w)
 		b := l.bound.Load()
-		if err := b.fits(w.cost); err != nil {
-			return nil, err
+		if err := b.admits(w.cost, w.acquire); err != nil {
+			return err
 		}
-		d, t, err := l.takeTurn(ctx, b, key, w.cost)
+		d, err := take(b)
+		wait := d.RetryAfter
 		switch {
 		case err != nil || d.Allowed:
-			return t, err
+			return err
 		case l.bound.Load() != b:
 			continue
-		case tooLate(ctx, d.RetryAfter):
-			return nil, late(key, d.RetryAfter)
+		case w.acquire:
+			wait = poll(d.RetryAfter)
+		case tooLate(ctx, wait):
+			return late(key, wait)
 		}
 		l.stays(key, w, b)
-		if err := sleep(ctx, d.RetryAfter, w.again); err != nil {
-			return nil, err
+		if err := sleep(ctx, wait, w.again); err != nil {
+			return err
 		}
 	}
-}
-
-// fits refuses a cost that never passes.
-func (b *bound) fits(cost int64) error {
-	if cost > b.capacity {
-		return &CapacityError{Cost: cost, Capacity: b.capacity}
-	}
-	return nil
 }
 
 // mostTried is how many of those ahead in line are tried to find out whether a deadline can be kept. A wait that is
 // hopeless only because of those beyond is found out later.
 const mostTried = 256
 
-// hopeless finds out whether the cost is above the capacity and, by trying what is ahead in line on a copy of the key's state,
+// hopeless finds out whether the limit never admits the cost and, by trying what is ahead in line on a copy of the key's state,
 // whether the wait would outlast the deadline. Stores that can't show the state leave that to be found out later. It is not sure that there is hope
 // if one ahead asked meanwhile.
 func (l *Limiter) hopeless(ctx context.Context, b *bound, key string, w *waiter) (sure bool, err error) {
-	if err := b.fits(w.cost); err != nil {
+	if err := b.admits(w.cost, w.acquire); err != nil || w.acquire { // a place may be given back at any time
 		return true, err
 	}
 	inspector, ok := b.binding.(store.Inspector)

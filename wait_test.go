@@ -43,6 +43,23 @@ func TestWaitEndsWhenTheLimitAdmits(t *testing.T) {
 	}
 }
 
+// A limit begins with its burst, also for Wait. With burst=1 requests are spaced from the first on.
+func TestWaitBeginsWithTheBurst(t *testing.T) {
+	for text, want := range map[string]time.Duration{"10/1s": 0, "10/1s burst=1": 900 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			l, start := newLimiter(t, text), time.Now()
+			for range 10 {
+				if err := l.Wait(t.Context(), "k", 1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := time.Since(start); got != want {
+				t.Errorf("%s: ten requests took %v, want %v", text, got, want)
+			}
+		})
+	}
+}
+
 func TestWaitersGoFirstInFirstOut(t *testing.T) {
 	for _, text := range []string{"1/1s", "leaky-queue 1/1s queue=3", "fixed-window 1/1s"} {
 		t.Run(text, func(t *testing.T) {

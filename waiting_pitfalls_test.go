@@ -70,9 +70,9 @@ func scaled(times []int64, unit time.Duration) (all []time.Duration) {
 	return all
 }
 
-// W2, of limits whose states are of several words, of leases, and of a limiter that has a name. See TestPitfallW2HopelessDeadline.
+// W2, of limits whose states are of several words, and of a limiter that has a name. See TestPitfallW2HopelessDeadline.
 func TestPitfallW2OfNames(t *testing.T) {
-	for _, text := range []string{"1/5s", "min-interval 1/5s", "sliding-window 1/5s", "sliding-buckets 1/5s", "concurrent 1 lease=5s", "leaky-queue 1/5s queue=5"} {
+	for _, text := range []string{"1/5s", "min-interval 1/5s", "sliding-window 1/5s", "sliding-buckets 1/5s", "leaky-queue 1/5s queue=5"} {
 		synctest.Test(t, func(t *testing.T) {
 			hopelessWait(t, limiter(t, text, weir.WithName("plan")), time.Second)
 			if passed := time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); passed != 0 { // when every bubble begins
@@ -92,7 +92,7 @@ func TestPitfallW2OnAnEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	for _, text := range []string{"1/5h", "fixed-window 1/100000h", "sliding-log 1/5h", "concurrent 1 lease=5h", "leaky-queue 1/5h queue=5"} {
+	for _, text := range []string{"1/5h", "fixed-window 1/100000h", "sliding-log 1/5h", "leaky-queue 1/5h queue=5"} {
 		hopelessWait(t, limiter(t, text, weir.WithStore(s)), time.Hour)
 		hopelessWait(t, limiter(t, text, weir.WithStore(s), weir.WithName(text)), time.Hour)
 	}
@@ -153,7 +153,6 @@ func TestPitfallW3RaisedWhileQueued(t *testing.T) {
 		{"fixed-window 1/1h", "fixed-window 4/1h", []int64{30, 30, 30, 3600, 3600}},
 		{"quota-reset 1/1h", "quota-reset 6/1h", []int64{30, 30, 30, 30, 30}},
 		{"sliding-log 1/1h", "sliding-log 3/1h", []int64{30, 30, 3600, 3630, 3630}},
-		{"concurrent 1 lease=1h", "concurrent 4 lease=1h", []int64{30, 30, 30, 3600, 3630}},
 		{"1/1h", "fixed-window 3/1m", []int64{30, 30, 60, 60, 60}},
 		{"leaky-queue 1/1m queue=9", "leaky-queue 6/1m queue=9", []int64{35, 45, 55, 65, 75}},
 		{"leaky-queue 1/1m queue=2", "leaky-queue 6/1m queue=2", []int64{35, 45, 60, 70, 80}},

@@ -1,0 +1,245 @@
+package weir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// ErrLeaseLost reports a Lease that ended before it was released: it could not be renewed in time, because the store was
+// away or the process was stopped. Another holder may have had the place since.
+var ErrLeaseLost = errors.New("weir: the lease ended before it was released; others may have had its place since")
+
+// errReleased is the cause of the end of a Lease that was released in time.
+var errReleased = errors.New("weir: the lease was released")
+
+// Bounds on the time between two attempts of a waiter to get a place.
+const (
+	minPoll = time.Millisecond
+	maxPoll = time.Second
+)
+
+// A Lease is a place of a concurrent limit, or several. It is renewed in the background until Release, which must be
+// called. All methods may be called by many goroutines at once. The zero Lease holds nothing.
+type Lease struct {
+	reservation *Reservation
+	done        context.Context //nolint:containedctx // ends with the lease; its cause is ErrLeaseLost or errReleased
+	end         context.CancelCauseFunc
+
+	mu      sync.Mutex
+	until   time.Time     // the place is kept at least until then, by this process's clock
+	renewal *time.Timer   // nil: the lease holds no place
+	idle    chan struct{} // closed while no renewal is in progress
+	stopped bool          // there are no more renewals
+}
+
+// Acquire blocks until the key has room for the cost under a concurrent limit, takes it, and returns a Lease, which is
+// renewed in the background, at a third of the lease, until Release:
+//
+//	lease, err := limiter.Acquire(ctx, "reports", 1)
+//	if err != nil {
+//		return err
+//	}
+//	defer lease.Release(ctx)
+//	return work(lease.Context(ctx))
+//
+// Callers that block on one key of one Limiter go first in, first out. A place that this Limiter releases goes to the
+// first of them at once. The first one checks for places that others give back, other Limiters and processes, when the
+// oldest lease ends and once a second.
+//
+// If ctx ends first, Acquire returns ctx.Err() and leaves no place taken. After that ctx has no effect on the Lease, so
+// that its deadline may be for the wait alone. A cost above the capacity is a [*CapacityError]. Limits other than
+// concurrent are refused; [Limiter.Wait] is for them. A cost of 0 takes no place.
+func (l *Limiter) Acquire(ctx context.Context, key string, cost int64) (*Lease, error) {
+	b := l.load()
+	if err := check(ctx, b, cost); err != nil {
+		return nil, err
+	}
+	if err := b.admits(cost, true); err != nil {
+		return nil, err
+	}
+	if cost == 0 {
+		return newLease(ctx, &Reservation{}), nil
+	}
+	var r *Reservation
+	err := l.queue(ctx, key, cost, true, func(b *bound) (d Decision, err error) {
+		if r, err = l.reserveOrCancel(ctx, b, key, cost); err == nil {
+			d = r.Decision
+		}
+		return d, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newLease(ctx, r), nil
+}
+
+// reserveOrCancel takes a place. It leaves none taken if ctx ends while the store decides: a place that is granted after
+// that is given back.
+func (l *Limiter) reserveOrCancel(ctx context.Context, b *bound, key string, cost int64) (*Reservation, error) {
+	type result struct {
+		r   *Reservation
+		err error
+	}
+	decided, whole := make(chan result, 1), context.WithoutCancel(ctx)
+	go func() {
+		d, p, err := l.takePlace(whole, b, key, cost)
+		decided <- result{&Reservation{Decision: d, limiter: l, place: p}, err}
+	}()
+	select {
+	case d := <-decided:
+		return d.r, d.err
+	case <-ctx.Done():
+		go func() {
+			if d := <-decided; d.err == nil {
+				_ = d.r.Cancel(whole) // if it fails, the place is free when its lease ends
+			}
+		}()
+		return nil, ctx.Err()
+	}
+}
+
+func newLease(ctx context.Context, r *Reservation) *Lease {
+	l := &Lease{reservation: r, until: r.place.start.Add(r.Lease()), idle: make(chan struct{})}
+	close(l.idle)
+	l.done, l.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	if r.Lease() > 0 {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.renewal = time.AfterFunc(l.nextRenewal(), l.renew)
+	}
+	return l
+}
+
+// nextRenewal returns the time until the next renewal, which is not after the end of the lease. The caller holds the mutex.
+func (l *Lease) nextRenewal() time.Duration {
+	return min(max(l.reservation.Lease()/3, minPoll), time.Until(l.until))
+}
+
+// renew renews the lease, and plans the next renewal.
+func (l *Lease) renew() {
+	l.mu.Lock()
+	if l.stopped {
+		l.mu.Unlock()
+		return
+	}
+	idle, until := make(chan struct{}), l.until
+	l.idle = idle
+	l.mu.Unlock()
+
+	now := time.Now()
+	kept, err := false, error(nil)
+	if now.Before(until) {
+		ctx, cancel := context.WithDeadline(l.done, until)
+		kept, err = l.reservation.keep(ctx)
+		cancel()
+	}
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer close(idle)
+	if kept {
+		l.until = now.Add(l.reservation.Lease())
+	}
+	switch {
+	case !kept && err == nil, !time.Now().Before(l.until):
+		l.end(ErrLeaseLost)
+	case !l.stopped:
+		l.renewal.Reset(l.nextRenewal())
+	}
+}
+
+// keep renews the lease of a reservation, and reports whether it was kept all the time. If it had ended, others may have
+// had the place, even if there is room for it again.
+func (r *Reservation) keep(ctx context.Context) (kept bool, err error) {
+	end, known := r.place.taken.End()
+	d, err := r.Renew(ctx)
+	if err != nil || !d.Allowed {
+		return false, err
+	}
+	return !known || r.place.taken.At < end, nil
+}
+
+// Release gives the place back and ends the renewals. It returns [ErrLeaseLost] if the lease ended before, and an error
+// of the store if the place could not be given back: Release may then be called again, and otherwise the place is free
+// when its lease ends. After a Release that succeeded, further calls do nothing. Release does its work also when ctx has
+// ended, but then does not wait for a renewal that is in progress: it returns ctx.Err(), and the place is given back
+// after the renewal.
+func (l *Lease) Release(ctx context.Context) error {
+	if l.reservation == nil {
+		return nil
+	}
+	idle := l.stop()
+	select {
+	case <-idle:
+		return l.giveBack(ctx)
+	default:
+	}
+	select {
+	case <-idle:
+		return l.giveBack(ctx)
+	case <-ctx.Done():
+		whole := context.WithoutCancel(ctx)
+		go func() {
+			<-idle
+			_ = l.giveBack(whole)
+		}()
+		return ctx.Err()
+	}
+}
+
+// stop ends the renewals. The channel is closed when none is in progress.
+func (l *Lease) stop() (idle <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stopped = true; l.renewal != nil {
+		l.renewal.Stop()
+	}
+	return l.idle
+}
+
+// giveBack gives the place back, and reports whether the lease was lost. The first call decides that.
+func (l *Lease) giveBack(ctx context.Context) error {
+	cause := errReleased
+	if l.renewal != nil && !time.Now().Before(l.until) {
+		cause = ErrLeaseLost
+	}
+	l.end(cause)
+	err := l.reservation.Cancel(ctx)
+	if errors.Is(context.Cause(l.done), ErrLeaseLost) {
+		return ErrLeaseLost
+	}
+	return err
+}
+
+// Context returns a copy of parent that ends with the lease: when it is lost, and then [context.Cause] returns
+// [ErrLeaseLost], or when it is released. Work under the lease should use it, to stop soon after the place is lost. A
+// process that was stopped goes on for a moment before its clock shows that the lease is over.
+func (l *Lease) Context(parent context.Context) context.Context {
+	ctx, cancel := context.WithCancelCause(parent)
+	if l.done == nil {
+		cancel(errReleased)
+		return ctx
+	}
+	context.AfterFunc(l.done, func() { cancel(context.Cause(l.done)) })
+	return ctx
+}
+
+// poll returns the time after which a waiter of a concurrent limit tries again. A denial reports when the oldest lease
+// ends; places are often given back before that.
+func poll(retryAfter time.Duration) time.Duration { return min(max(retryAfter, minPoll), maxPoll) }
+
+// admits returns an error for a cost that this limit never admits, in Acquire or in Wait.
+func (b *bound) admits(cost int64, acquire bool) error {
+	switch concurrent := b.limit.Algorithm == Concurrent; {
+	case acquire && !concurrent:
+		return fmt.Errorf("weir: Acquire under %v, which has no leases; accepted: a concurrent limit, such as concurrent 10 lease=30s; Wait is for other limits", b.limit)
+	case concurrent && !acquire:
+		return fmt.Errorf("weir: Wait under %v, whose places have to be given back; accepted: Acquire, which returns a Lease, or another limit", b.limit)
+	case cost > b.capacity:
+		return &CapacityError{Cost: cost, Capacity: b.capacity}
+	}
+	return nil
+}
