@@ -1,8 +1,6 @@
 package identity
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strings"
@@ -71,8 +69,7 @@ func Encode(value string) string {
 		rest = rest[size:]
 	}
 	if b.Len() > maxComponent {
-		sum := sha256.Sum256([]byte(value))
-		return "#" + base64.RawURLEncoding.EncodeToString(sum[:])
+		return "#" + Hash(value)
 	}
 	return b.String()
 }

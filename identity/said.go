@@ -73,9 +73,14 @@ func Hashed(s Source) Source {
 		if v == "" {
 			return ""
 		}
-		sum := sha256.Sum256([]byte(v))
-		return base64.RawURLEncoding.EncodeToString(sum[:])
+		return Hash(v)
 	}}
+}
+
+// Hash returns the SHA-256 of a value in 43 letters, digits, - and _, as [Hashed] has it.
+func Hash(value string) string {
+	sum := sha256.Sum256([]byte(value))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
 // escapeName writes what the names of sources don't have as %XX.

@@ -72,6 +72,12 @@ func (s *Set) bindClients(v *inventory, clients Clients, before map[boundKey]*bo
 	if clients == nil {
 		return own, nil
 	}
+	if c, ok := clients.(interface{ Unqualified() int }); ok && len(v.sources) > 1 {
+		if n := c.Unqualified(); n > 0 {
+			return nil, fmt.Errorf("weir: %d of the clients are named by a value alone, and the policies take clients from %s; "+
+				"accepted: names with their source, such as %s=…", n, accepted(v.sources), v.sources[0])
+		}
+	}
 	err := clients.Grants(func(g *Grant) error {
 		if g.Plan != "" {
 			if !v.plans[g.Plan] {
@@ -138,41 +144,53 @@ func ownKey(r *rule, i int, limit weir.Limit) boundKey {
 	return boundKey{r.name + "/" + strconv.Itoa(i+1), limit.Canonical()}
 }
 
-// group returns what applies to the client, and its name.
-func (v *rules) group(r *rule, request *Request) (g *group, client string) {
-	if v.clients == nil || r.client == nil {
-		return r.limits, ""
+// findGrant sets the name of the client that the request has for the policy, and its grant.
+func (v *rules) findGrant(a *applied, request *Request) {
+	if v.clients == nil || a.rule.client == nil {
+		return
 	}
-	_, client = r.client.value(request)
-	if client == "" {
-		return r.limits, ""
+	of, value := a.rule.client.value(request)
+	if of == nil {
+		return
 	}
-	grant, ok := v.clients.Grant(client)
-	if !ok {
-		return r.limits, client
+	a.client = of.client(value)
+	grant, ok := v.clients.Grant(a.client)
+	if !ok && a.rule.unnamed && !NamesSource(value) {
+		grant, ok = v.clients.Grant(value)
+	}
+	if ok {
+		a.grant = grant
+	}
+}
+
+// findGroup returns the limits that apply to the client.
+func (v *rules) findGroup(a *applied) *group {
+	r, grant := a.rule, a.grant
+	if grant == nil {
+		return r.limits
 	}
 	if grant.Plan != "" {
 		if plan := r.plans[grant.Plan]; plan != nil {
-			return plan, client
+			return plan
 		}
-		return r.limits, client
+		return r.limits
 	}
 	limits, ok := grant.Limits[r.name]
 	if !ok && r.plans != nil {
 		limits = grant.Limits[""]
 	}
 	if len(limits) == 0 {
-		return r.limits, client
+		return r.limits
 	}
-	g = &group{plan: planOwn}
+	g := &group{plan: planOwn}
 	for i, limit := range limits {
 		b := v.own[ownKey(r, i, limit)]
 		if b == nil { // the clients have it since a moment, and are about to be given to us again
-			return r.limits, client
+			return r.limits
 		}
 		g.limits = append(g.limits, b)
 	}
-	return g, client
+	return g
 }
 
 // accepted lists names, bounded.

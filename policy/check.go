@@ -22,7 +22,8 @@ const retryAfterFailure = time.Second
 type applied struct {
 	*rule
 	group  *group
-	client string
+	client string // its name, "" without one
+	grant  *Grant // nil for the default limits
 	key    string
 	cost   int64
 	said   bool // the request itself says its cost
@@ -95,7 +96,8 @@ func (v *rules) applied(r *Request, list []applied) ([]applied, error) {
 	for _, n := range v.index.find(r, space[:0]) {
 		a := applied{rule: &v.rules[n]}
 		a.key = a.rule.key.key(r)
-		a.group, a.client = v.group(a.rule, r)
+		v.findGrant(&a, r)
+		a.group = v.findGroup(&a)
 		if a.cost, a.said, a.wrong = a.rule.cost.cost(r); a.wrong != nil && a.enforces() {
 			return nil, a.wrong
 		}

@@ -31,6 +31,7 @@ func (p *problems) warnChosen(v *inventory) {
 		field, c := at("policies", i), &p.config.Policies[i]
 		p.warnMatch(companions, c, field+".match")
 		p.warnKey(companions, &v.rules[i], c, field)
+		p.warnPlans(&v.rules[i], c, field)
 		if from := v.rules[i].cost.from; from != nil && from.kind == header {
 			p.warnf(field+".cost", "is read from a header, and the client may always send 1; accepted without a warning: attribute:name")
 		}
@@ -81,6 +82,20 @@ func (p *problems) warnKey(companions []*Policy, r *rule, c *Policy, field strin
 				"or a policy beside this one with the same match and the key client_ip", part[n].text)
 		}
 	}
+}
+
+// warnPlans warns about plans that follow a field that is no secret.
+func (p *problems) warnPlans(r *rule, c *Policy, field string) {
+	n := slices.IndexFunc(r.client, func(s keySource) bool { return s.chosenByClient() && !s.hash })
+	if r.plans == nil || n < 0 {
+		return
+	}
+	f := field + ".client"
+	if c.Client == "" {
+		f = p.one(field+".key", 0)
+	}
+	p.warnf(f, "has %s, by which a client chooses its plan; accepted without a warning: hash:%[1]s if it is a secret, "+
+		"such as an API key, or an attribute that the caller has verified", r.client[n].text)
 }
 
 // chosenByClient reports whether a client can choose a part of the key.

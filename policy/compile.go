@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,6 +28,7 @@ type rule struct {
 	name      string
 	key       keyMaker
 	client    keyPart // nil: there are no plans
+	unnamed   bool    // clients that are named by their value alone are looked up, too
 	cost      coster
 	limits    *group
 	plans     map[string]*group
@@ -50,6 +52,8 @@ type inventory struct {
 	// plans are the names of all plans, byName the rules.
 	plans  map[string]bool
 	byName map[string]*rule
+	// sources are the names of the sources that clients are taken from.
+	sources []string
 
 	warnings []Warning // in the order of the file
 }
@@ -79,8 +83,28 @@ func compile(c *Config, p *problems) *inventory {
 	}
 	if len(p.list) == 0 {
 		v.index = newIndex(matches)
+		v.findSources()
 	}
 	return v
+}
+
+// findSources sets the sources of clients: of the policies with plans, or of all if none has plans.
+// A name without a source is unambiguous only where there is one.
+func (v *inventory) findSources() {
+	plans := len(v.plans) > 0
+	for i := range v.rules {
+		if r := &v.rules[i]; r.plans != nil || !plans {
+			for j := range r.client {
+				v.sources = append(v.sources, r.client[j].name())
+			}
+		}
+	}
+	slices.Sort(v.sources)
+	v.sources = slices.Compact(v.sources)
+	for i := range v.rules {
+		r := &v.rules[i]
+		r.unnamed = len(v.sources) == 1 && !slices.ContainsFunc(r.client, func(s keySource) bool { return s.name() != v.sources[0] })
+	}
 }
 
 func (p *problems) clients(c *Source) {

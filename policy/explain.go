@@ -95,7 +95,7 @@ func (s *Set) Explain(ctx context.Context, r *Request) (*Explanation, error) {
 func (c *checking) explain(ctx context.Context, v *rules) (ExplainedRule, error) {
 	a := &c.policies[0]
 	x := ExplainedRule{
-		Name: a.name, Matched: true, Mode: modeEnforce, Key: a.rule.key.mask(a.key), Client: a.masked(c.request), Plan: a.group.plan, PlanReason: v.reason(a), Cost: a.cost,
+		Name: a.name, Matched: true, Mode: modeEnforce, Key: a.rule.key.mask(a.key), Client: MaskClient(a.client), Plan: a.group.plan, PlanReason: v.reason(a), Cost: a.cost,
 		OnStoreError: a.onError,
 	}
 	if a.role == Shadow {
@@ -132,16 +132,15 @@ func (v *rules) reason(a *applied) string {
 	case a.client == "":
 		return "the request names no client; the default limits apply"
 	}
-	grant, ok := v.clients.Grant(a.client)
 	switch {
-	case !ok:
+	case a.grant == nil:
 		return "the client has no plan; the default limits apply"
 	case a.group.plan == planOwn:
 		return "the client has limits of its own"
 	case a.group.plan != "":
 		return "the client has the plan"
-	case grant.Plan != "":
-		return fmt.Sprintf("the client has the plan %s, which the policy does not name; the default limits apply", short(grant.Plan))
+	case a.grant.Plan != "":
+		return fmt.Sprintf("the client has the plan %s, which the policy does not name; the default limits apply", short(a.grant.Plan))
 	}
 	return "the client has limits of its own for other policies; the default limits apply"
 }

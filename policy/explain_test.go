@@ -54,14 +54,14 @@ func TestExplain(t *testing.T) {
 
 login matches
   key      192.0.2.1,#81b637d8
-  client   192.0.2.1
+  client   client_ip=192.0.2.1
   plan     none: the client has no plan; the default limits apply
   cost     1
   limit    fixed-window 2/1h: 1 of 2 remain, would allow
 
 api matches
   key      #8254c329
-  client   #8254c329
+  client   header:X-Api-Key=#8254c329
   plan     gold: the client has the plan
   cost     3
   limit    fixed-window 12/1h: 9 of 12 remain, would allow
@@ -80,7 +80,7 @@ login does not match: path is /api/x, and would have to be /login
 
 api matches
   key      #2f05d4b6
-  client   #2f05d4b6
+  client   header:X-Api-Key=#2f05d4b6
   plan     blocked: the client has the plan
   cost     3
   limit    deny
@@ -91,7 +91,7 @@ login does not match: path is /api/x, and would have to be /login
 
 api matches
   key      #d9298a10
-  client   #d9298a10
+  client   header:X-Api-Key=#d9298a10
   plan     none: the client has no plan; the default limits apply
   cost     3
   limit    100/1m: 100 of 100 remain, would allow

@@ -17,7 +17,7 @@ const (
 const (
 	keyAll    = "all"
 	keyAccept = "client_ip (IPv6 by its first 64 bits), client_ip/48 (IPv6 by so many), client_ip/24/64 (IPv4, IPv6), method, host, path, header:name, query:name, " +
-		"cookie:name, attribute:name, or several with | between them, of which the first that is present counts"
+		"cookie:name, attribute:name, hash: before any of them for its SHA-256, or several with | between them, of which the first that is present counts"
 )
 
 // A keyPart is one part of a key: the first of its alternatives that a request has.
@@ -28,6 +28,7 @@ type keySource struct {
 	text   string // in its canonical form
 	of     source // of a kind with names
 	v4, v6 int    // of client_ip: bits
+	hash   bool   // its SHA-256 stands for the value
 }
 
 // A keyMaker makes the keys of a policy.
@@ -65,7 +66,7 @@ func (p *problems) keyPart(text, field string) (part keyPart) {
 		case !ok:
 			guess := ""
 			kind, name, named := strings.Cut(strings.TrimSpace(alternative), ":")
-			if near := nearest(kind, []string{"client_ip", "method", "host", "path", "header", "query", "cookie", "attribute"}); near != "" && near != kind {
+			if near := nearest(kind, []string{"client_ip", "method", "host", "path", "header", "query", "cookie", "attribute", "hash"}); near != "" && near != kind {
 				guess = "; did you mean " + near
 				if named {
 					guess += ":" + name
@@ -83,7 +84,29 @@ func (p *problems) keyPart(text, field string) (part keyPart) {
 	return part
 }
 
+// hashPrefix marks a source whose value is secret.
+const hashPrefix = "hash:"
+
+// parseKeySource reads a source. The values of cookies and of the headers that hold credentials are
+// always hashed.
 func parseKeySource(text string) (s keySource, ok bool) {
+	plain, hash := strings.CutPrefix(text, hashPrefix)
+	if s, ok = parsePlainSource(plain); !ok {
+		return s, false
+	}
+	switch {
+	case hash || s.of.kind == cookie:
+		s.hash = true
+	case s.of.kind == header:
+		s.hash = s.of.name == "Authorization" || s.of.name == "Proxy-Authorization" || s.of.name == "Cookie"
+	}
+	if s.hash {
+		s.text = hashPrefix + s.text
+	}
+	return s, true
+}
+
+func parsePlainSource(text string) (s keySource, ok bool) {
 	s.text = text
 	switch text {
 	case "method", "host", "path":
@@ -107,21 +130,31 @@ func parseKeySource(text string) (s keySource, ok bool) {
 	return s, false
 }
 
-// value returns what the request has; "" is nothing, also where it has an empty one.
+// value returns the value that the request has, not hashed. It is "" without one, and for an empty
+// one.
 func (s *keySource) value(r *Request) string {
-	switch s.text {
+	switch {
+	case s.of.kind != "":
+		v, _ := s.of.first(r)
+		return v
+	case s.v6 != 0:
+		return s.network(r)
+	}
+	switch strings.TrimPrefix(s.text, hashPrefix) {
 	case "method":
 		return strings.ToUpper(r.Method)
 	case "host":
 		return strings.ToLower(hostname(r.Host))
-	case "path":
-		return r.Path
 	}
-	if s.of.kind == "" {
-		return s.network(r)
+	return r.Path
+}
+
+// encode returns the value as a part of a key: of a secret, its SHA-256.
+func (s *keySource) encode(value string) string {
+	if s.hash && value != "" {
+		return "#" + identity.Hash(value)
 	}
-	v, _ := s.of.first(r)
-	return v
+	return identity.Encode(value)
 }
 
 // network returns the network that the client's address is in, or the address.
@@ -142,11 +175,13 @@ func (p keyPart) value(r *Request) (of *keySource, value string) {
 	return nil, ""
 }
 
-// key returns the request's key: its parts with commas between them. Where a part has alternatives, each is told by its name; - is a part that the request
-// does not have. Commas and what can't be printed are written as %XX, and a part of more than 128 bytes is # and its SHA-256: no two tuples have one key.
+// key returns the request's key: its parts with commas between them. Where a part has alternatives,
+// the name of the source comes first. A part that the request does not have is -. Commas and bytes
+// that can't be printed are written as %XX. A part that is secret or longer than 128 bytes is # and
+// its SHA-256. No two tuples have one key.
 func (m keyMaker) key(r *Request) string {
 	if len(m) == 1 && len(m[0]) == 1 {
-		return identity.Encode(m[0][0].value(r))
+		return m[0][0].encode(m[0][0].value(r))
 	}
 	var b strings.Builder
 	for i, part := range m {
@@ -154,10 +189,14 @@ func (m keyMaker) key(r *Request) string {
 			b.WriteByte(',')
 		}
 		of, value := part.value(r)
-		if len(part) > 1 && of != nil {
-			b.WriteString(of.text + "=")
+		switch {
+		case of == nil:
+			b.WriteString(identity.Encode(""))
+		case len(part) > 1:
+			b.WriteString(of.text + "=" + of.encode(value))
+		default:
+			b.WriteString(of.encode(value))
 		}
-		b.WriteString(identity.Encode(value))
 	}
 	return b.String()
 }

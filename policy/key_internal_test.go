@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/weirlimit/weir/identity"
 )
 
 func newKey(t testing.TB, parts ...string) keyMaker {
@@ -45,7 +47,9 @@ func TestKeys(t *testing.T) {
 	}{
 		{"all", r(nil), ""},
 		{"client_ip header:x-user", r(nil), "192.0.2.7,alice"},
-		{"method host path query:q cookie:sid attribute:tenant", r(nil), "GET,example.com,/a%2Cb,1,s1,t-1"},
+		{"method host path query:q cookie:sid attribute:tenant", r(nil), "GET,example.com,/a%2Cb,1,#" + identity.Hash("s1") + ",t-1"},
+		{"hash:header:x-user hash:client_ip hash:method hash:attribute:none", r(nil), "#" + identity.Hash("alice") + ",#" + identity.Hash("192.0.2.7") + ",#" + identity.Hash("GET") + ",-"},
+		{"hash:header:X-None|hash:path", r(nil), "hash:path=#" + identity.Hash("/a,b")},
 		{"header:X-None", r(nil), "-"},
 		{"header:X-None query:empty", r(nil), "-,-"},
 		{"header:X-None|query:empty|client_ip", r(nil), "client_ip=192.0.2.7"},
@@ -85,7 +89,7 @@ func TestKeys(t *testing.T) {
 
 // No two tuples of values have one key, be it that one is absent, or which alternative it is of.
 func TestNoTwoTuplesHaveOneKey(t *testing.T) {
-	key := newKey(t, "header:X-A|attribute:b", "header:X-C|attribute:d", "attribute:e")
+	key := newKey(t, "header:X-A|attribute:b", "header:X-C|attribute:d", "hash:attribute:e")
 	value := rapid.OneOf(
 		rapid.SampledFrom([]string{"", "-", "%2D", ",", "%2C", "a", "a,a", "#", "header:X-A=a", "attribute:b=a", "#" + strings.Repeat("a", 43)}),
 		rapid.StringN(0, 200, 200), rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 4), func(b []byte) string { return string(b) }))

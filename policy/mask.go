@@ -50,7 +50,7 @@ func (s *keySource) mask(text string) string {
 }
 
 // names reports whether the value is a name that the client has, and not a fact about its request.
-func (s *keySource) names() bool { return s.of.kind != "" }
+func (s *keySource) names() bool { return s.of.kind != "" || s.hash }
 
 // identifies reports whether a policy tells clients apart by a field of a match, such as header.X-API-Key.
 func (r *rule) identifies(field string) bool {
@@ -64,10 +64,21 @@ func (r *rule) identifies(field string) bool {
 	return false
 }
 
-// masked returns the client that a request names, for replies.
-func (a *applied) masked(r *Request) string {
-	if of, _ := a.rule.client.value(r); of != nil && of.names() {
-		return identity.Mask(a.client)
+// MaskClient returns a client's name for replies and logs. A name with a source keeps the source, and
+// an address; any other value is masked as [identity.Mask] does. A value that is hashed already has
+// the same digits as its secret.
+func MaskClient(name string) string {
+	source, value, ok := strings.Cut(name, "=")
+	if !ok {
+		return identity.Mask(name)
 	}
-	return a.client
+	switch s, ok := parseKeySource(source); {
+	case !ok:
+		return identity.Mask(name)
+	case s.hash:
+		return source + "=" + identity.MaskPart(value)
+	case s.names():
+		return source + "=" + identity.Mask(value)
+	}
+	return name
 }

@@ -34,9 +34,10 @@ policies:
 		return r
 	}
 	mask := identity.Mask(secret)
+	cookie := mask[strings.Index(mask, "#"):] // its key has only the hash
 	for key, want := range map[string][]string{
-		secret: {mask, "header:X-Api-Key=" + mask + ",192.0.2.0", "192.0.2.7," + mask + "," + mask + "," + mask + ",GET,/x", "", "", ""},
-		"":     {"-", "client_ip=192.0.2.7,192.0.2.0", "192.0.2.7," + mask + "," + mask + "," + mask + ",GET,/x", "", "", ""},
+		secret: {mask, "header:X-Api-Key=" + mask + ",192.0.2.0", "192.0.2.7," + mask + "," + cookie + "," + mask + ",GET,/x", "", "", ""},
+		"":     {"-", "client_ip=192.0.2.7,192.0.2.0", "192.0.2.7," + mask + "," + cookie + "," + mask + ",GET,/x", "", "", ""},
 	} {
 		e, err := s.Explain(t.Context(), request(key))
 		if err != nil {
@@ -75,5 +76,23 @@ policies:
 	}
 	if l := (policy.LimitDecision{Key: secret}); l.MaskedKey() != mask {
 		t.Errorf("without a policy it is %s", l.MaskedKey())
+	}
+}
+
+func TestMaskClient(t *testing.T) {
+	const secret = "sk_live_4f9a8b7c6d5e4f3a"
+	hashed, err := policy.ClientName("hash:header:X-API-Key=" + secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mask := identity.Mask(secret)
+	for name, want := range map[string]string{
+		"": "", "acme": identity.Mask("acme"), secret: mask, "a=b": identity.Mask("a=b"),
+		"client_ip=192.0.2.7": "client_ip=192.0.2.7", "header:X-Api-Key=" + secret: "header:X-Api-Key=" + mask,
+		hashed: "hash:header:X-Api-Key=" + mask[strings.Index(mask, "#"):],
+	} {
+		if got := policy.MaskClient(name); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
 	}
 }

@@ -48,6 +48,9 @@ func TestWarningsOfFieldsThatClientsChoose(t *testing.T) {
 		{`{name: a, key: "header:X-Key", limits: [1/1s]}` + companion, "policies[0].key has"},
 		{`{name: a, key: "header:X-Key", limits: [1/1s]}, {name: b, key: client_ip, limits: [1/1s], mode: shadow}`, "policies[0].key has"},
 		{`{name: a, key: "header:X-Key", limits: [1/1s]}, {name: b, match: {not: {path: /x}}, key: client_ip, limits: [1/1s]}`, "policies[0].key has"},
+		{`{name: a, key: client_ip, client: "header:X-Plan", plans: {gold: 2/1s}, limits: [1/1s]}`, "policies[0].client has header:X-Plan, by which a client chooses its plan"},
+		{`{name: a, match: {path: /api}, key: "attribute:t|header:X-Key", plans: {gold: 2/1s}, limits: [1/1s]}` + companion, "policies[0].key has header:X-Key, by which a client chooses its plan"},
+		{`{name: a, match: {path: /api}, key: "hash:header:X-Key|client_ip", plans: {gold: 2/1s}, limits: [1/1s]}` + companion, ""},
 		{`{name: a, key: client_ip, limits: [1/1s], cost: "header:X-Cost"}`, "policies[0].cost is read from a header"},
 		{`{name: a, key: client_ip, limits: [1/1s], cost: "attribute:cost"}`, ""},
 	} {

@@ -18,7 +18,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/weirlimit/weir"
-	"github.com/weirlimit/weir/identity"
 	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/policy/clients"
 )
@@ -62,17 +61,27 @@ func (d *databaseFlag) with(ctx context.Context, f func(*clients.Database) error
 	return errors.Join(f(db), db.Close())
 }
 
+// A clientName is a client's name in its canonical form: a secret is hashed.
+type clientName string
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (n *clientName) UnmarshalText(text []byte) error {
+	name, err := policy.ClientName(string(text))
+	*n = clientName(name)
+	return err
+}
+
 type clientsSet struct {
 	databaseFlag
 
-	Client string   `arg:"" help:"The client, as the policies tell clients apart."`
-	Plan   string   `placeholder:"NAME" help:"The plan."`
-	Limit  []string `sep:"none" placeholder:"TEXT" help:"A limit of its own, such as 1000/1m; \"api: 1000/1m\" for the policy api only. Give it several times for several."`
-	Policy string   `placeholder:"NAME" help:"The policy that limits without a name are for. Default: every policy that has plans."`
-	Note   string   `help:"A note for people."`
-	From   date     `placeholder:"TIME" help:"From when: 2026-06-01 or 2026-06-01T12:00:00Z. Default: now and before."`
-	Until  date     `placeholder:"TIME" help:"Until when, exclusive. Default: for ever."`
-	Config string   `type:"existingfile" placeholder:"FILE" help:"The policies: a plan that none of them has is then an error, and so is a limit that they refuse."`
+	Client clientName `arg:"" help:"The client: its source in the policies and its value, such as client_ip=192.0.2.7 or hash:header:X-API-Key=SECRET, which is stored as a hash; or the value alone, where the policies have one source."`
+	Plan   string     `placeholder:"NAME" help:"The plan."`
+	Limit  []string   `sep:"none" placeholder:"TEXT" help:"A limit of its own, such as 1000/1m; \"api: 1000/1m\" for the policy api only. Give it several times for several."`
+	Policy string     `placeholder:"NAME" help:"The policy that limits without a name are for. Default: every policy that has plans."`
+	Note   string     `help:"A note for people."`
+	From   date       `placeholder:"TIME" help:"From when: 2026-06-01 or 2026-06-01T12:00:00Z. Default: now and before."`
+	Until  date       `placeholder:"TIME" help:"Until when, exclusive. Default: for ever."`
+	Config string     `type:"existingfile" placeholder:"FILE" help:"The policies: a plan that none of them has is then an error, and so is a limit that they refuse."`
 }
 
 // Run writes the client.
@@ -92,7 +101,7 @@ func (c *clientsSet) Run(ctx context.Context) error {
 }
 
 func (c *clientsSet) client() (clients.Client, error) {
-	row := clients.Client{Name: c.Client, Plan: c.Plan, Note: c.Note, From: c.From.Time, Until: c.Until.Time}
+	row := clients.Client{Name: string(c.Client), Plan: c.Plan, Note: c.Note, From: c.From.Time, Until: c.Until.Time}
 	for _, text := range c.Limit {
 		parsed, err := clients.ParseLimits(text)
 		if err != nil {
@@ -114,14 +123,14 @@ func (c *clientsSet) client() (clients.Client, error) {
 type clientsGet struct {
 	databaseFlag
 
-	Client string `arg:"" help:"The client."`
-	JSON   bool   `name:"json" help:"Show it as JSON."`
+	Client clientName `arg:"" help:"The client, as for set."`
+	JSON   bool       `name:"json" help:"Show it as JSON."`
 }
 
 // Run shows the client.
 func (c *clientsGet) Run(ctx context.Context, p *program) error {
 	return c.with(ctx, func(d *clients.Database) error {
-		row, ok, err := d.Get(ctx, c.Client)
+		row, ok, err := d.Get(ctx, string(c.Client))
 		if err == nil && !ok {
 			return fmt.Errorf("client %q is not in %s; it has the default limits", c.Client, d)
 		}
@@ -153,13 +162,17 @@ func (c *clientsList) Run(ctx context.Context, p *program) error {
 type clientsDelete struct {
 	databaseFlag
 
-	Clients []string `arg:"" name:"client" help:"The clients."`
+	Clients []clientName `arg:"" name:"client" help:"The clients, as for set."`
 }
 
 // Run deletes the clients.
 func (c *clientsDelete) Run(ctx context.Context, p *program) error {
 	return c.with(ctx, func(d *clients.Database) error {
-		n, err := d.Delete(ctx, c.Clients...)
+		names := make([]string, len(c.Clients))
+		for i, name := range c.Clients {
+			names[i] = string(name)
+		}
+		n, err := d.Delete(ctx, names...)
 		if err == nil {
 			_, err = fmt.Fprintf(p.stdout, "%d of %d deleted\n", n, len(c.Clients))
 		}
@@ -302,7 +315,7 @@ func brokenLine(b *clients.RowError) string {
 
 // nameColumns is a client's name, and beside it the form in which logs and statuses show it.
 func nameColumns(name string) string {
-	return fmt.Sprintf("%-24s %-14s", printable(name), identity.Mask(name))
+	return fmt.Sprintf("%-24s %-14s", printable(name), policy.MaskClient(name))
 }
 
 // clientLine is a client for people.

@@ -78,7 +78,7 @@ func TestPolicyCheckLooksAtClients(t *testing.T) {
 		code int
 		want string
 	}{{"gold", exitOK, ""}, {"golden", exitError, `"golden"`}} {
-		if _, log, code := runProgram("clients", "set", "acme", "--plan", c.plan, "--database", database); code != exitOK {
+		if _, log, code := runProgram("clients", "set", "hash:header:X-API-Key=acme", "--plan", c.plan, "--database", database); code != exitOK {
 			t.Fatal(log)
 		}
 		if _, log, code := runProgram("policy", "check", exampleConfig, "--clients", database); code != c.code || !strings.Contains(log, c.want) {
@@ -122,7 +122,7 @@ func TestPolicyCheckWarns(t *testing.T) {
 func TestPolicyExplain(t *testing.T) {
 	database := "sqlite:" + filepath.Join(t.TempDir(), "clients.db")
 	checkStep(t, step{"db migrate --database " + database, exitOK, nil})
-	if _, log, code := runProgram("clients", "set", "k1", "--plan", "gold", "--database", database); code != exitOK {
+	if _, log, code := runProgram("clients", "set", "hash:header:x-api-key=k1", "--plan", "gold", "--database", database); code != exitOK {
 		t.Fatal(log)
 	}
 	base := []string{"policy", "explain", "--config", exampleConfig, "--clients", database}
@@ -138,7 +138,7 @@ func TestPolicyExplain(t *testing.T) {
 			[]string{"-X", "post", "/login", "--ip", "192.0.2.7", "--cost", "6"},
 			[]string{"denied by login; next allowed never\n", "5/1m: 5 of 5 remain, would deny; next allowed never"},
 		},
-		"Plan":     {[]string{"https://api.example.com/api/x", "--header", "X-API-Key: k1"}, []string{"login does not match", "api matches\n", "#6ab9f1eb\n", "gold: the client has the plan", "1000/1m: 1000 of 1000"}},
+		"Plan":     {[]string{"https://api.example.com/api/x", "--header", "X-API-Key: k1"}, []string{"login does not match", "api matches\n", "hash:header:X-Api-Key=#", "gold: the client has the plan", "1000/1m: 1000 of 1000"}},
 		"NotFor":   {[]string{"/api/x", "--ip", "10.0.0.5"}, []string{"allowed\n", "api does not match: ", "client_ip 10.0.0.0/8", "api-address matches\n"}},
 		"NoMethod": {[]string{"/login"}, []string{"allowed\n", "login does not match: method is GET, and would have to be POST"}},
 	} {

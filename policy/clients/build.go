@@ -59,6 +59,9 @@ func (p *pool) term(r *row) (term, error) {
 	if err == nil && (r.client == "" || len(r.client) > maxClient || !isText(r.client)) {
 		err = fmt.Errorf("clients: client is of %d bytes; accepted: 1 to %d bytes of UTF-8 without NUL", len(r.client), maxClient)
 	}
+	if err == nil {
+		err = checkName(r.client)
+	}
 	if err != nil {
 		return term{}, brokenError{fmt.Errorf("client %s: %w", quoteShort(r.client), err)}
 	}
@@ -123,6 +126,9 @@ func (b *builder) add(client string, at term) error {
 		b.base.values, b.values[at] = append(b.base.values, at), v
 	}
 	b.base.terms = append(b.base.terms, v)
+	if !policy.NamesSource(client) {
+		b.base.unqualified++
+	}
 	i, ok := b.uses[at.grant]
 	if !ok {
 		i = len(b.base.grants)

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weirlimit/weir"
-	"github.com/weirlimit/weir/identity"
+	"github.com/weirlimit/weir/policy"
 )
 
 // Bounds on what a client's row holds, in bytes.
@@ -22,7 +22,9 @@ const (
 
 // A Client is a row of the database: who, and what it has instead of the default limits.
 type Client struct {
-	Name string // as policies tell clients apart: 1 to 1024 bytes
+	// Name is the source and the value by which policies find the client, as policy.ClientName writes
+	// it, such as client_ip=192.0.2.7 or header:X-Api-Key=k1; or the value alone. 1 to 1024 bytes.
+	Name string
 	// Exactly one of both is set.
 	Plan   string
 	Limits map[string][]weir.Limit // by policy; under "" for every policy that has plans
@@ -46,7 +48,23 @@ func (c Client) Validate() error {
 	case len(c.Note) > maxNote || !isText(c.Note):
 		return fmt.Errorf("clients: note of client %s is %s; accepted: at most %d bytes of UTF-8 without NUL", quoteShort(c.Name), quoteShort(c.Note), maxNote)
 	}
-	return errors.Join(c.validateTimes(), c.validateLimits())
+	return errors.Join(checkName(c.Name), c.validateTimes(), c.validateLimits())
+}
+
+// checkName refuses a name with a source that is not written as policies look it up: it would be the
+// name of nobody.
+func checkName(name string) error {
+	canonical, err := policy.ClientName(name)
+	switch {
+	case err != nil:
+		return fmt.Errorf("clients: %s", strings.TrimPrefix(err.Error(), "weir: "))
+	case canonical != name && strings.HasPrefix(canonical, "hash:"): // the name may hold a secret
+		source, _, _ := strings.Cut(canonical, "=")
+		return fmt.Errorf("clients: client has the source %s and a value that is not hashed; accepted: # and its SHA-256, as weir clients set writes it", source)
+	case canonical != name:
+		return fmt.Errorf("clients: client is %s; accepted: its canonical form %s", quoteShort(name), quoteShort(canonical))
+	}
+	return nil
 }
 
 func (c Client) validateTimes() error {
@@ -106,7 +124,7 @@ func (c Client) marshal(limits, broken string) ([]byte, error) {
 	}{line{
 		Client: c.Name, Plan: c.Plan, Limits: limits, Note: c.Note,
 		From: pointer(c.From), Until: pointer(c.Until), Updated: pointer(c.Updated),
-		Masked: identity.Mask(c.Name),
+		Masked: policy.MaskClient(c.Name),
 	}, broken})
 	return b.Bytes(), err
 }

@@ -167,6 +167,9 @@ func (f *Follower) Close() error {
 // Grant implements [policy.Clients].
 func (f *Follower) Grant(client string) (*policy.Grant, bool) { return f.current.Load().Grant(client) }
 
+// Unqualified returns how many clients are named by their value alone, as that of [Table].
+func (f *Follower) Unqualified() int { return f.current.Load().Unqualified() }
+
 // Grants implements [policy.Clients].
 func (f *Follower) Grants(each func(*policy.Grant) error) error { return f.current.Load().Grants(each) }
 

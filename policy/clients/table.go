@@ -31,7 +31,10 @@ type base struct {
 	terms  []uint32 // by place, of the values
 	values []term   // each different one
 	grants []grantUse
-	pool   map[string]*policy.Grant // by identity
+
+	unqualified int // names that are a value alone
+
+	pool map[string]*policy.Grant // by identity
 }
 
 // A term is a grant and when it is valid, in microseconds since 1970. Most clients have one that others have too.
@@ -89,6 +92,24 @@ func (t *Table) valid(at term) bool {
 
 // Len returns how many clients there are, also those whose time has not come.
 func (t *Table) Len() int { return t.count }
+
+// Unqualified returns how many clients are named by their value alone, without its source.
+// [policy.Clients] has the reason.
+func (t *Table) Unqualified() int {
+	n := t.base.unqualified
+	for name, at := range t.over {
+		if policy.NamesSource(name) {
+			continue
+		}
+		if _, inBase := t.base.index.find(name); inBase {
+			n--
+		}
+		if at.grant != nil {
+			n++
+		}
+	}
+	return n
+}
 
 // Grants implements [policy.Clients]. An error of f is returned with the name of a client that has the grant.
 func (t *Table) Grants(f func(*policy.Grant) error) error {

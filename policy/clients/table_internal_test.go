@@ -65,7 +65,7 @@ func TestTableIsAMap(t *testing.T) {
 		for range rapid.IntRange(1, 20).Draw(t, "steps") {
 			changes := map[string]*row{}
 			for range rapid.IntRange(0, 8).Draw(t, "changes") {
-				name := fmt.Sprint("c", rapid.IntRange(0, 12).Draw(t, "client"))
+				name := nameOf(rapid.IntRange(0, 12).Draw(t, "client"))
 				if changes[name] = nil; rapid.IntRange(0, 3).Draw(t, "gone") > 0 {
 					r := drawRow(t, name, now)
 					changes[name] = &r
@@ -100,10 +100,28 @@ func throughSnapshot(table *Table) (*Table, error) {
 	return table, err
 }
 
+// nameOf returns a client's name, of every third one with a source.
+func nameOf(i int) string {
+	if i%3 == 0 {
+		return fmt.Sprint("attribute:tenant=c", i)
+	}
+	return fmt.Sprint("c", i)
+}
+
+// unqualified counts the names without a source, in the model.
+func (m model) unqualified() (n int) {
+	for name := range m {
+		if !policy.NamesSource(name) {
+			n++
+		}
+	}
+	return n
+}
+
 func compare(t *rapid.T, table *Table, m model, now time.Time) {
 	t.Helper()
 	for i := range 14 {
-		name := fmt.Sprint("c", i)
+		name := nameOf(i)
 		got := ""
 		if g, ok := table.Grant(name); ok {
 			got = g.Plan + FormatLimits(g.Limits)
@@ -111,6 +129,9 @@ func compare(t *rapid.T, table *Table, m model, now time.Time) {
 		if want := m.grant(name, now); got != want {
 			t.Fatalf("%s has %q, want %q", name, got, want)
 		}
+	}
+	if got, want := table.Unqualified(), m.unqualified(); table.Len() == len(m) && got != want {
+		t.Fatalf("%d names have no source, want %d", got, want)
 	}
 	var all []string
 	seen := map[*policy.Grant]bool{}
