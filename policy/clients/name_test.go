@@ -1,6 +1,7 @@
 package clients_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -26,6 +27,31 @@ func TestNamesAreCanonical(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "swordfish") {
 			t.Errorf("%s: error %v, want %s", name, err, want)
+		}
+	}
+}
+
+// The statements of the upgrade note give each row its source, and a service that runs follows them.
+func TestUpgradeOfNames(t *testing.T) {
+	text, err := os.ReadFile("../../docs/clients.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, note, _ := strings.Cut(string(text), "**Upgrade.**")
+	_, note, _ = strings.Cut(note, "```sql\n")
+	note, _, _ = strings.Cut(note, "```")
+	url := newSQLite(t)
+	d := open(t, url)
+	set(t, d, gold("k1"), gold("10.0.0.5"), gold("2001:db8:1:2::/64"), gold("1.5"))
+	f := follow(t, url, clients.Options{})
+	if n := f.Unqualified(); n != 4 {
+		t.Errorf("%d names have no source, want 4", n)
+	}
+	run(t, url, note)
+	until(t, "the names have sources", func() bool { return f.Unqualified() == 0 })
+	for _, name := range []string{"header:X-Api-Key=k1", "client_ip=10.0.0.5", "client_ip=2001:db8:1:2::/64", "header:X-Api-Key=1.5"} {
+		if has(f, name) != "gold" {
+			t.Errorf("%s has %q", name, has(f, name))
 		}
 	}
 }
