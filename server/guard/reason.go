@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"net"
 	"sync/atomic"
 	"time"
 )
@@ -60,7 +59,7 @@ func (g *Guard) Counts() (c Counts) {
 }
 
 // Count counts a connection from an address that is refused or cut, and logs a sample.
-func (g *Guard) Count(why Reason, from net.Addr) {
+func (g *Guard) Count(why Reason, from string) {
 	c := &g.counts[why]
 	n := c.all.Add(1)
 	if !c.sample.Pass(time.Now()) {

@@ -15,7 +15,7 @@ const (
 // Refuse counts a connection that is refused, sends a reply that says so, and closes it. It does not wait: done is
 // called when the connection is closed, in any case.
 func (g *Guard) Refuse(c net.Conn, why Reason, reply []byte, done func()) {
-	g.Count(why, c.RemoteAddr())
+	g.Count(why, c.RemoteAddr().String())
 	select {
 	case g.refusal <- struct{}{}:
 	default:

@@ -1,25 +1,27 @@
 package httpapi
 
 import (
+	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"os"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/weirlimit/weir/server/guard"
 )
 
-const (
-	// silentTime is how long a connection that has not sent anything is kept after a shutdown has begun.
-	silentTime = 50 * time.Millisecond
-	// refusalTime is how long a connection that is refused may take to go.
-	refusalTime = 200 * time.Millisecond
-)
+// silentTime is how long a connection that has not sent anything is kept after a shutdown has begun.
+const silentTime = 50 * time.Millisecond
 
 // connections are those of a server.
 type connections struct {
-	most   int64
-	counts *counts
-	mu     sync.Mutex
-	silent map[*countedConn]struct{} // have sent nothing yet
+	guard    *guard.Guard
+	accepted atomic.Int64
+	mu       sync.Mutex
+	silent   map[*countedConn]struct{} // have sent nothing yet
 }
 
 // closeSilent closes the connections that have sent nothing. http.Server would wait for them as for requests in flight.
@@ -33,13 +35,13 @@ func (s *connections) closeSilent() {
 	}
 }
 
-func (s *connections) add(c net.Conn) net.Conn {
+func (s *connections) add(c net.Conn, from *guard.Source) net.Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.silent == nil {
 		s.silent = map[*countedConn]struct{}{}
 	}
-	counted := &countedConn{Conn: c, server: s}
+	counted := &countedConn{Conn: c, server: s, source: from}
 	s.silent[counted] = struct{}{}
 	return counted
 }
@@ -51,8 +53,14 @@ func (s *connections) heard(c *countedConn) {
 	delete(s.silent, c)
 }
 
-// A boundedListener refuses connections beyond a number at once, rather than let them wait for a turn that
-// slow clients may never give up.
+// stateChanged is http.Server's ConnState: a connection that is idle has finished its requests.
+func (s *connections) stateChanged(c net.Conn, state http.ConnState) {
+	if counted, ok := c.(*countedConn); ok && state == http.StateIdle {
+		counted.begun.Store(false)
+	}
+}
+
+// A boundedListener refuses connections beyond a bound at once, rather than let them wait until slow clients leave.
 type boundedListener struct {
 	net.Listener
 	server *connections
@@ -65,43 +73,44 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		counts := l.server.counts
-		if counts.connections.Add(1) <= l.server.most {
-			counts.accepted.Add(1)
-			return l.server.add(c), nil
+		s := l.server
+		source, why, ok := s.guard.Admit(c.RemoteAddr())
+		if ok {
+			s.accepted.Add(1)
+			return s.add(c, source), nil
 		}
-		counts.connections.Add(-1)
-		counts.refused.Add(1)
-		go turnAway(c)
+		s.guard.Refuse(c, why, refusals[why], func() {})
 	}
 }
 
-const busy = `{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"too many connections, try again"}` + "\n"
-
-var turnedAway = fmt.Appendf(nil, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n"+
-	"Retry-After: 1\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(busy), busy)
-
-// turnAway says why before it closes. It reads what the client sends meanwhile, because the operating system would
-// throw the answer away if input was left.
-func turnAway(c net.Conn) {
-	defer func() { _ = c.Close() }()
-	_ = c.SetDeadline(time.Now().Add(refusalTime))
-	_, err := c.Write(turnedAway)
-	half, ok := c.(interface{ CloseWrite() error })
-	if err != nil || !ok || half.CloseWrite() != nil {
-		return
-	}
-	for scrap := make([]byte, 1<<10); err == nil; {
-		_, err = c.Read(scrap)
-	}
+// refusals are the responses to connections beyond a bound.
+var refusals = map[guard.Reason][]byte{
+	guard.Total:   refusal("too many connections, try again"),
+	guard.Address: refusal("too many connections from one address, try again"),
 }
 
-// A countedConn is counted out when it is closed, once.
+func refusal(detail string) []byte {
+	body := fmt.Sprintf(`{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"%s"}`+"\n", detail)
+	return fmt.Appendf(nil, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n"+
+		"Retry-After: 1\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+}
+
+// A countedConn leaves the guard when it is closed, once.
 type countedConn struct {
 	net.Conn
 	server *connections
+	source *guard.Source
 	first  sync.Once
 	once   sync.Once
+	late   sync.Once
+	begun  atomic.Bool // a part of a request was read
+	abort  atomic.Bool // the read deadline is one that http.Server set to end a read, not one that passed
+}
+
+// SetReadDeadline sets the time until which reads wait.
+func (c *countedConn) SetReadDeadline(t time.Time) error {
+	c.abort.Store(!t.IsZero() && t.Before(time.Now()))
+	return c.Conn.SetReadDeadline(t)
 }
 
 // Read reads from the connection.
@@ -109,14 +118,36 @@ func (c *countedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 {
 		c.first.Do(func() { c.server.heard(c) })
+		c.begun.Store(true)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) && !c.abort.Load() {
+		why := guard.Idle
+		if c.begun.Load() {
+			why = guard.Unfinished
+		}
+		c.cut(why)
 	}
 	return n, err
+}
+
+// Write writes to the connection.
+func (c *countedConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		c.cut(guard.Unread)
+	}
+	return n, err
+}
+
+// cut counts a connection that was too slow, once: http.Server may try to read on before it closes the connection.
+func (c *countedConn) cut(why guard.Reason) {
+	c.late.Do(func() { c.server.guard.Count(why, c.RemoteAddr().String()) })
 }
 
 // Close closes the connection.
 func (c *countedConn) Close() error {
 	c.once.Do(func() {
-		c.server.counts.connections.Add(-1)
+		c.server.guard.Leave(c.source)
 		c.server.heard(c)
 	})
 	return c.Conn.Close()

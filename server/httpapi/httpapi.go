@@ -15,6 +15,7 @@ import (
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/server/checks"
+	"github.com/weirlimit/weir/server/guard"
 )
 
 // Bounds on what one client can make the server hold or wait for.
@@ -52,6 +53,12 @@ type Options struct {
 	// MaxConnections is the number of connections served at once; more are answered 503 and closed as they come.
 	// 0 means DefaultMaxConnections.
 	MaxConnections int
+	// MaxPerAddress is how many of them may be of one address, or of one /64 of IPv6. 0 means MaxConnections.
+	MaxPerAddress int
+	// IdleTimeout is how long a connection is kept between two requests. 0 means two minutes.
+	IdleTimeout time.Duration
+	// Panics recovers from panics. Nil: one that logs to Log.
+	Panics *guard.Panics
 	// Timeout bounds how long an operation may wait for the store. 0: not at all.
 	Timeout time.Duration
 	// Ready is what /readyz asks: whether a decision could be made. Nil: one always could.
@@ -89,19 +96,28 @@ func New(opts Options) *Server {
 	if opts.Log == nil {
 		opts.Log = slog.Default()
 	}
+	if opts.IdleTimeout <= 0 {
+		opts.IdleTimeout = idleTimeout
+	}
+	if opts.Panics == nil {
+		opts.Panics = guard.NewPanics(opts.Log)
+	}
 	if opts.Status == nil {
 		started := time.Now()
 		opts.Status = func() Status { return Status{Started: started} }
 	}
 	s := &Server{opts: opts}
 	s.routes = s.newRoutes()
-	s.connections.most, s.connections.counts = int64(opts.MaxConnections), &s.counts
+	s.connections.guard = guard.New(guard.Options{
+		Protocol: "http", Max: opts.MaxConnections, MaxPerAddress: opts.MaxPerAddress, Log: opts.Log, Panics: opts.Panics,
+	})
 	s.http = &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
-		IdleTimeout:       idleTimeout,
+		IdleTimeout:       opts.IdleTimeout,
+		ConnState:         s.connections.stateChanged,
 		MaxHeaderBytes:    MaxHeader,
 		ErrorLog:          slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug),
 	}
@@ -121,7 +137,7 @@ func (s *Server) Serve(l net.Listener) error {
 // ctx ends, then closes what is left.
 // It returns the context's error if something was left.
 func (s *Server) Shutdown(ctx context.Context) error {
-	defer time.AfterFunc(silentTime, s.connections.closeSilent).Stop()
+	defer time.AfterFunc(silentTime, s.opts.Panics.Safe("http: shutdown", s.connections.closeSilent)).Stop()
 	err := s.http.Shutdown(ctx)
 	if err != nil {
 		_ = s.http.Close()

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/weirlimit/weir/server/checks"
+	"github.com/weirlimit/weir/server/guard"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -94,12 +95,25 @@ var (
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.counts.requests.Add(1)
+	defer func() { s.recovered(recover(), r) }()
 	h := w.Header()
 	h["X-Content-Type-Options"], h["Cache-Control"] = noSniff, noStore
 	if p := s.serve(w, r); p != nil {
 		s.counts.errors.Add(1)
 		p.write(w)
 	}
+}
+
+// recovered takes the result of a recover. After a panic net/http closes the connection.
+func (s *Server) recovered(value any, r *http.Request) {
+	switch {
+	case value == nil:
+		return
+	case value != http.ErrAbortHandler: // which is meant, and not of interest
+		s.opts.Panics.Caught("http: request", value)
+		s.connections.guard.Count(guard.Panic, r.RemoteAddr)
+	}
+	panic(http.ErrAbortHandler)
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) *Problem {

@@ -1,12 +1,19 @@
 package httpapi
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/weirlimit/weir/server/guard"
+)
 
 // Stats says what a server has done since it was made.
 type Stats struct {
 	// Connections is the number of connections open now; Accepted and Refused are those that ever came and were
-	// served, or answered 503 because there were too many.
-	Connections, Accepted, Refused int64
+	// served, or answered 503 because there were too many. Cut is the number of those that the server ended because
+	// of what they did, or did not.
+	Connections, Accepted, Refused, Cut int64
+	// Reasons are Refused and Cut, by reason.
+	Reasons guard.Counts
 	// Requests counts the requests answered, on any path; Allowed and Denied count the takes decided.
 	Requests, Allowed, Denied int64
 	// Errors counts the requests that were answered with a problem.
@@ -17,18 +24,19 @@ type Stats struct {
 }
 
 type counts struct {
-	connections, accepted, refused    atomic.Int64
 	requests, allowed, denied, errors atomic.Int64
 	undecided                         atomic.Int64
 }
 
 // Stats returns the counts so far. They are read one after another, not at one instant.
 func (s *Server) Stats() Stats {
-	c := &s.counts
+	c, reasons := &s.counts, s.connections.guard.Counts()
 	return Stats{
-		Connections: c.connections.Load(),
-		Accepted:    c.accepted.Load(),
-		Refused:     c.refused.Load(),
+		Connections: int64(s.connections.guard.Open()),
+		Accepted:    s.connections.accepted.Load(),
+		Refused:     reasons.Refused(),
+		Cut:         reasons.Cut(),
+		Reasons:     reasons,
 		Requests:    c.requests.Load(),
 		Allowed:     c.allowed.Load(),
 		Denied:      c.denied.Load(),

@@ -72,7 +72,7 @@ func (c *conn) serve() {
 	defer c.close()
 	defer func() {
 		if c.server.options.Panics.Caught("resp: connection", recover()) {
-			c.server.guard.Count(guard.Panic, c.net.RemoteAddr())
+			c.server.guard.Count(guard.Panic, c.net.RemoteAddr().String())
 		}
 	}()
 	for !c.closing {
@@ -117,7 +117,7 @@ func (c *conn) run() {
 		line := c.in[c.start] != '*'
 		c.start += size
 		if line && c.isHTTP(args) {
-			c.server.guard.Count(guard.HTTP, c.net.RemoteAddr())
+			c.server.guard.Count(guard.HTTP, c.net.RemoteAddr().String())
 			c.closing = true
 			break
 		}
@@ -144,7 +144,7 @@ func (c *conn) flush() bool {
 	switch {
 	case len(c.out.buf) == 0:
 	case !c.holdReplies(cap(c.out.buf)):
-		c.server.guard.Count(guard.Memory, c.net.RemoteAddr())
+		c.server.guard.Count(guard.Memory, c.net.RemoteAddr().String())
 		sent = false
 	default:
 		sent = c.send() == nil

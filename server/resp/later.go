@@ -142,7 +142,7 @@ func (c *conn) allAtOnce(ctx context.Context, tasks []*task) {
 	}
 	all.Wait()
 	if panicked.Load() {
-		c.server.guard.Count(guard.Panic, c.net.RemoteAddr())
+		c.server.guard.Count(guard.Panic, c.net.RemoteAddr().String())
 		c.closing = true
 	}
 }

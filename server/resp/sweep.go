@@ -33,7 +33,7 @@ func (s *Server) sweepOnce(now time.Time) {
 	defer s.mu.Unlock()
 	for c := range s.conns {
 		if why, overdue := s.overdue(c, now); overdue {
-			s.guard.Count(why, c.net.RemoteAddr())
+			s.guard.Count(why, c.net.RemoteAddr().String())
 			_ = c.net.Close()
 		}
 	}
