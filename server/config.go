@@ -55,6 +55,15 @@ type Config struct {
 	MaxKeys int
 	// Overflow says what happens to new keys when MaxKeys others are live in memory.
 	Overflow memory.Overflow
+	// MaxConnections is how many connections each protocol serves at once. 0: DefaultMaxConnections. Where the process may
+	// not have that many files open there are fewer, and a warning in the log.
+	MaxConnections int
+	// MaxConnectionsPerAddress is how many of them may be of one IPv4 address, or of one /64 of IPv6. That is the address
+	// which a proxy of ProxyProtocolFrom reports. 0: a quarter of what the protocol serves.
+	MaxConnectionsPerAddress int
+	// IdleTimeout is how long a client of either protocol may send nothing. 0: for ever over the Redis protocol, and two
+	// minutes between requests of HTTP.
+	IdleTimeout time.Duration
 	// Grace is how long Run waits for what is in flight after its context has ended. 0: DefaultGrace.
 	Grace time.Duration
 	// Version is told to clients and in the metrics. Empty: "dev".
@@ -104,6 +113,9 @@ func (c Config) checked() (Config, error) {
 	c.Version = orDefault(c.Version, "dev")
 	if c.Log == nil {
 		c.Log = discard()
+	}
+	if err = c.checkConnections(); err != nil {
+		return c, err
 	}
 	return c, c.check()
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/weirlimit/weir/server/guard"
 	"github.com/weirlimit/weir/server/httpapi"
 	"github.com/weirlimit/weir/server/resp"
 	"github.com/weirlimit/weir/store"
@@ -18,6 +19,7 @@ type sources struct {
 	resp     func() resp.Stats
 	http     func() httpapi.Stats
 	proxied  func() map[string]int64 // connections refused for their header, by protocol
+	panics   *guard.Panics
 }
 
 // register adds weir's metrics, and those of the Go runtime and the process, to r.
@@ -33,7 +35,7 @@ func register(r *prometheus.Registry, s sources, version string) {
 	})
 	kind.Set(1)
 	r.MustRegister(
-		build, kind, collector{s}, ruledCollector{s.policies},
+		build, kind, collector{s}, ruledCollector{s.policies, s.panics},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 }
@@ -48,7 +50,9 @@ var (
 	undecided = desc("weir_undecided_total", "Requests on which the store could not decide: answered with an error, or as their policies say.", "protocol")
 	open      = desc("weir_connections", "Connections open now.", "protocol")
 	accepted  = desc("weir_connections_accepted_total", "Connections served.", "protocol")
-	refused   = desc("weir_connections_refused_total", "Connections closed at once because there were too many.", "protocol")
+	refused   = desc("weir_connections_refused_total", "Connections closed at once because there were too many, in all or of their address.", "protocol", "reason")
+	cut       = desc("weir_connections_cut_total", "Connections ended because of what they did or did not: their reason says which.", "protocol", "reason")
+	panicked  = desc("weir_panics_total", "Panics of connections and tasks, which ended those and nothing else. Each is a defect; the log has its stack.", "task")
 	headless  = desc("weir_proxy_headers_refused_total", "Connections from proxies closed because they brought no header of the PROXY protocol that will do.", "protocol")
 	keys      = desc("weir_keys", "Keys held now; some of them may be fresh again.")
 	reclaimed = desc("weir_keys_reclaimed_total", "Keys forgotten because they were fresh again.")
@@ -67,7 +71,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements prometheus.Collector.
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		decisions, errs, undecided, open, accepted, refused, headless, keys, reclaimed, overflows,
+		decisions, errs, undecided, open, accepted, refused, cut, panicked, headless, keys, reclaimed, overflows,
 		healed, conflicts, reloads, swept, failures,
 	} {
 		ch <- d
@@ -76,6 +80,10 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c collector) Collect(ch chan<- prometheus.Metric) {
+	defer c.panics.Recover("metrics")
+	for task, n := range c.panics.Counts() {
+		count(ch, panicked, n, task)
+	}
 	if m := c.store.memory; m != nil {
 		s := m.Stats()
 		gauge(ch, keys, s.Keys)
@@ -92,11 +100,11 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	if c.resp != nil {
 		s := c.resp()
-		collect(ch, "resp", protocolStats{s.Allowed, s.Denied, s.Errors, s.Undecided, s.Connections, s.Accepted, s.Refused})
+		collect(ch, "resp", protocolStats{s.Allowed, s.Denied, s.Errors, s.Undecided, s.Connections, s.Accepted, s.Reasons})
 	}
 	if c.http != nil {
 		s := c.http()
-		collect(ch, "http", protocolStats{s.Allowed, s.Denied, s.Errors, s.Undecided, s.Connections, s.Accepted, s.Refused})
+		collect(ch, "http", protocolStats{s.Allowed, s.Denied, s.Errors, s.Undecided, s.Connections, s.Accepted, s.Reasons})
 	}
 	if c.proxied != nil {
 		for protocol, n := range c.proxied() {
@@ -105,7 +113,10 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-type protocolStats struct{ allowed, denied, errors, undecided, connections, accepted, refused int64 }
+type protocolStats struct {
+	allowed, denied, errors, undecided, connections, accepted int64
+	reasons                                                   guard.Counts
+}
 
 func collect(ch chan<- prometheus.Metric, protocol string, s protocolStats) {
 	count(ch, decisions, s.allowed, protocol, "allowed")
@@ -114,7 +125,13 @@ func collect(ch chan<- prometheus.Metric, protocol string, s protocolStats) {
 	count(ch, undecided, s.undecided, protocol)
 	gauge(ch, open, s.connections, protocol)
 	count(ch, accepted, s.accepted, protocol)
-	count(ch, refused, s.refused, protocol)
+	for reason, n := range s.reasons {
+		if why := guard.Reason(reason); why.Refuses() {
+			count(ch, refused, n, protocol, why.String())
+		} else {
+			count(ch, cut, n, protocol, why.String())
+		}
+	}
 }
 
 func count(ch chan<- prometheus.Metric, d *prometheus.Desc, n int64, labels ...string) {

@@ -4,10 +4,15 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weirlimit/weir/server/guard"
 )
 
 // A ruledCollector reads the counts of the policies. The names of policies are in labels: there are as many as the file has.
-type ruledCollector struct{ *ruled }
+type ruledCollector struct {
+	*ruled
+	panics *guard.Panics
+}
 
 var (
 	policyDecisions = desc("weir_policy_decisions_total", "Requests that a policy matched, by what its limits said: allowed or denied by those that are enforced, "+
@@ -31,6 +36,7 @@ func (c ruledCollector) Collect(ch chan<- prometheus.Metric) {
 	if c.ruled == nil {
 		return
 	}
+	defer c.panics.Recover("metrics")
 	for _, s := range c.set.Stats() {
 		count(ch, policyDecisions, s.Allowed, s.Policy, "allowed")
 		count(ch, policyDecisions, s.Denied, s.Policy, "denied")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/policy/clients"
+	"github.com/weirlimit/weir/server/guard"
 	"github.com/weirlimit/weir/server/httpapi"
 )
 
@@ -62,12 +63,23 @@ func (r *ruled) openClients(ctx context.Context, c Config) error {
 	return err
 }
 
-// follow follows the file of policies, until close.
-func (r *ruled) follow() {
+// follow follows the file of policies, until close. After a panic it begins again.
+func (r *ruled) follow(panics *guard.Panics) {
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = stop
-	r.done.Go(func() { _ = r.set.Follow(ctx, r.path) }) // until ctx ends, which is no error
+	r.done.Go(func() {
+		for ctx.Err() == nil {
+			panics.Safe("policies: follow", func() { _ = r.set.Follow(ctx, r.path) })() // until ctx ends, which is no error
+			select {
+			case <-ctx.Done():
+			case <-time.After(followAgain):
+			}
+		}
+	})
 }
+
+// followAgain is how long after a panic the file of policies is followed again.
+const followAgain = time.Second
 
 // close ends what follows.
 func (r *ruled) close() error {

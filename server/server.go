@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weirlimit/weir/server/checks"
+	"github.com/weirlimit/weir/server/guard"
 	"github.com/weirlimit/weir/server/httpapi"
 	"github.com/weirlimit/weir/server/limiters"
 	"github.com/weirlimit/weir/server/proxied"
@@ -28,6 +29,7 @@ type Server struct {
 	cfg       Config
 	store     *kept
 	policies  *ruled // nil: there are none
+	panics    *guard.Panics
 	started   time.Time
 	protocols []*protocol
 	closing   sync.Once
@@ -51,7 +53,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{cfg: cfg}, nil
+	return &Server{cfg: cfg, panics: guard.NewPanics(cfg.Log)}, nil
 }
 
 // Open opens the store and listens on the addresses of the configuration. It waits for the store's engine for ten seconds, or as
@@ -76,25 +78,32 @@ func (s *Server) Open(ctx context.Context) error {
 		s.store, s.policies = nil, nil
 		return errors.Join(err, policies.close(), kept.close())
 	}
+	s.cfg.logBounds(openFiles()) //nolint:contextcheck // a line in the log
 	if s.policies != nil {
-		s.policies.follow() //nolint:contextcheck // until Close
+		s.policies.follow(s.panics) //nolint:contextcheck // until Close
 	}
 	return nil
 }
 
 // Reload reads the file of policies again now, rather than when it is seen to have changed. An error is why what it says is not in force: what was before
 // is. Without policies it does nothing.
-func (s *Server) Reload() error {
+func (s *Server) Reload() (err error) {
 	if s.policies == nil {
 		return nil
 	}
+	defer func() {
+		if s.panics.Caught("policies: reload", recover()) {
+			err = errors.New("server: reading the policies panicked")
+		}
+	}()
 	return s.policies.set.Reload(s.policies.path)
 }
 
 // build makes the protocols over the store.
 func (s *Server) build() {
 	cfg, set, registry := s.cfg, limiters.New(s.store.Store), prometheus.NewRegistry()
-	stats := sources{store: s.store, policies: s.policies}
+	stats := sources{store: s.store, policies: s.policies, panics: s.panics}
+	respBounds, httpBounds := cfg.connectionBounds(openFiles())
 	if len(cfg.ProxyProtocolFrom) > 0 {
 		stats.proxied = s.headersRefused
 	}
@@ -105,7 +114,8 @@ func (s *Server) build() {
 	if cfg.RESP != Off {
 		r := resp.New(resp.Options{
 			Limiters: set, Policies: rules, TrustClientTime: cfg.TrustClientTime, Waits: !cfg.inMemory(), Timeout: decisionTimeout,
-			Store: s.store.kind, Version: cfg.Version, Logger: cfg.Log,
+			Store: s.store.kind, Version: cfg.Version, Logger: cfg.Log, Panics: s.panics,
+			MaxConnections: respBounds.total, MaxPerAddress: respBounds.perAddress, IdleTimeout: cfg.IdleTimeout,
 		})
 		stats.resp = r.Stats
 		s.protocols = append(s.protocols, &protocol{name: "resp", address: cfg.RESP, server: r})
@@ -113,7 +123,8 @@ func (s *Server) build() {
 	if cfg.HTTP != Off {
 		options := httpapi.Options{
 			Limiters: set, Policies: rules, Status: s.Status, TrustClientTime: cfg.TrustClientTime, Ready: s.store.check, Gatherer: registry, Log: cfg.Log,
-			Hosts: cfg.HTTPHosts,
+			Hosts:          cfg.HTTPHosts,
+			MaxConnections: httpBounds.total, MaxPerAddress: httpBounds.perAddress, IdleTimeout: cfg.IdleTimeout, Panics: s.panics,
 		}
 		if name, err := os.Hostname(); err == nil {
 			options.Hosts = append([]string{name}, options.Hosts...)
@@ -141,7 +152,7 @@ func (s *Server) listen() error {
 		p.listener = l
 		s.warn(p)
 		if len(proxies) > 0 {
-			p.proxied = proxied.Listen(l, proxied.Options{From: proxies, Log: s.cfg.Log.With("protocol", p.name)})
+			p.proxied = proxied.Listen(l, proxied.Options{From: proxies, Log: s.cfg.Log.With("protocol", p.name), Panics: s.panics})
 			p.listener = p.proxied
 		}
 	}
@@ -200,7 +211,7 @@ func (s *Server) Run(ctx context.Context) error {
 		return errors.New("server: Run comes after Open")
 	}
 	for _, p := range s.protocols {
-		go func() { failed <- p.server.Serve(p.listener) }()
+		go func() { failed <- p.serveSafely(s.panics) }()
 	}
 	running := len(s.protocols)
 	var err error
@@ -224,11 +235,11 @@ func (s *Server) shutdown(ctx context.Context) {
 	start := time.Now()
 	var all sync.WaitGroup
 	for _, p := range s.protocols {
-		all.Go(func() {
+		all.Go(s.panics.Safe(p.name+": shutdown", func() {
 			if err := p.server.Shutdown(ctx); err != nil {
 				s.cfg.Log.Warn("grace time is over: connections were cut", "protocol", p.name, "error", err)
 			}
-		})
+		}))
 	}
 	all.Wait()
 	s.cfg.Log.Info("stopped", "took", time.Since(start).Round(time.Millisecond))
@@ -253,7 +264,7 @@ func (s *Server) Close() error {
 
 func (s *Server) closeStore() error {
 	closed := make(chan error, 1)
-	go func() { closed <- s.store.close() }()
+	go s.panics.Safe("store: close", func() { closed <- s.store.close() })()
 	timer := time.NewTimer(min(mostClosing, s.cfg.Grace))
 	defer timer.Stop()
 	select {

@@ -58,7 +58,8 @@ func (p *program) run(ctx context.Context, args []string) int {
 		kong.Vars{
 			"resp": server.DefaultRESP, "http": server.DefaultHTTP,
 			"grace": server.DefaultGrace.String(), "table": postgres.DefaultTable, "store": server.StoreAccepted(), "max_keys": strconv.Itoa(memory.DefaultMaxKeys),
-			"clients": clients.Accepted,
+			"max_connections": strconv.Itoa(server.DefaultMaxConnections),
+			"clients":         clients.Accepted,
 		},
 	)
 	if err != nil {

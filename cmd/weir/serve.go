@@ -32,6 +32,9 @@ type serveCommand struct {
 	TrustClientTime bool          `help:"Let requests say their own time. Whoever sets the time can pass any limit."`
 	MaxKeys         *int          `placeholder:"N" help:"How many keys to hold in memory at most. Default: ${max_keys}."`
 	Overflow        *string       `placeholder:"deny|share" help:"What new keys get while the memory is full of live ones: a denial (deny), or one budget for all of them (share). Default: deny."`
+	MaxConnections  *int          `placeholder:"N" help:"How many connections each protocol serves at once. Default: ${max_connections}, or fewer where ulimit -n is too low."`
+	MaxPerAddress   *int          `name:"max-connections-per-address" placeholder:"N" help:"How many of them may be of one IPv4 address, or of one /64 of IPv6. Default: a quarter of those that the protocol serves."`
+	IdleTimeout     time.Duration `default:"0" help:"How long a client may send nothing before it is cut. Default: for ever over the Redis protocol, as Redis has it, and 2m over HTTP."`
 	Grace           time.Duration `default:"${grace}" help:"How long to wait for requests in flight after SIGINT or SIGTERM. Default: ${default}."`
 }
 
@@ -45,10 +48,21 @@ func (c *serveCommand) Validate() error {
 		return &server.ConfigError{Field: "http", Value: `""`, Problem: "empty", Accept: server.AddressAccepted}
 	case c.Store == "":
 		return &server.ConfigError{Field: "store", Value: `""`, Problem: "empty", Accept: server.StoreAccepted()}
-	case c.MaxKeys != nil && *c.MaxKeys == 0:
-		return &server.ConfigError{Field: "max-keys", Value: "0", Problem: "out of range", Accept: fmt.Sprintf("1 to %d", server.MostKeys)}
 	case c.Grace == 0:
 		return &server.ConfigError{Field: "grace", Value: "0", Problem: "out of range", Accept: "1ms to " + server.MaxGrace.String()}
+	}
+	for _, f := range []struct {
+		name   string
+		value  *int
+		accept string
+	}{
+		{"max-keys", c.MaxKeys, fmt.Sprintf("1 to %d", server.MostKeys)},
+		{"max-connections", c.MaxConnections, fmt.Sprintf("1 to %d", server.MostConnections)},
+		{"max-connections-per-address", c.MaxPerAddress, "1 to max-connections"},
+	} {
+		if f.value != nil && *f.value == 0 {
+			return &server.ConfigError{Field: f.name, Value: "0", Problem: "out of range", Accept: f.accept}
+		}
 	}
 	for _, f := range []struct {
 		name   string
@@ -83,7 +97,7 @@ func (c *serveCommand) checkOverflow(text string) error {
 func (c *serveCommand) config(log *slog.Logger) server.Config {
 	cfg := server.Config{
 		RESP: c.RESP, HTTP: c.HTTP, TrustClientTime: c.TrustClientTime, Store: c.Store,
-		Grace: c.Grace, ProxyProtocolFrom: lists(c.ProxyProtocol), HTTPHosts: lists(c.HTTPHost), Version: version(), Log: log,
+		Grace: c.Grace, IdleTimeout: c.IdleTimeout, ProxyProtocolFrom: lists(c.ProxyProtocol), HTTPHosts: lists(c.HTTPHost), Version: version(), Log: log,
 	}
 	if c.Config != nil {
 		cfg.Policies, cfg.Clients = *c.Config, os.Getenv("WEIR_CLIENTS")
@@ -96,6 +110,12 @@ func (c *serveCommand) config(log *slog.Logger) server.Config {
 	}
 	if c.MaxKeys != nil {
 		cfg.MaxKeys = *c.MaxKeys
+	}
+	if c.MaxConnections != nil {
+		cfg.MaxConnections = *c.MaxConnections
+	}
+	if c.MaxPerAddress != nil {
+		cfg.MaxConnectionsPerAddress = *c.MaxPerAddress
 	}
 	if c.Overflow != nil && *c.Overflow == "share" {
 		cfg.Overflow = memory.Share

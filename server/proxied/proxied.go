@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weirlimit/weir/server/guard"
 )
 
 const (
@@ -29,6 +31,8 @@ type Options struct {
 	Timeout time.Duration
 	// Log is told of connections without a header that will do, at most once every ten seconds. Nil: nobody is.
 	Log *slog.Logger
+	// Panics recovers from panics. Nil: one that logs to Log.
+	Panics *guard.Panics
 }
 
 // A Listener hands out connections whose RemoteAddr is the client's. Make one with Listen.
@@ -36,7 +40,7 @@ type Listener struct {
 	inner   net.Listener
 	options Options
 	refused atomic.Int64
-	quiet   quiet
+	sample  guard.Sampler
 
 	start    sync.Once
 	accepted chan accepted
@@ -58,6 +62,9 @@ func Listen(l net.Listener, o Options) *Listener {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Panics == nil {
+		o.Panics = guard.NewPanics(o.Log)
 	}
 	return &Listener{inner: l, options: o, accepted: make(chan accepted), closed: make(chan struct{}), pending: map[net.Conn]bool{}}
 }
@@ -98,36 +105,46 @@ func (l *Listener) Close() error {
 
 // acceptAll accepts until the listener is closed. It gives each connection, and each error, to whoever accepts next.
 func (l *Listener) acceptAll() {
-	for {
-		c, err := l.inner.Accept()
-		switch {
-		case err != nil:
-			if !l.hand(accepted{err: err}) {
-				return
-			}
-		case !l.trusts(c.RemoteAddr()):
-			l.give(c)
-		case !l.await(c):
-			_ = c.Close()
-		default:
-			go l.receive(c)
-		}
+	for l.acceptNext() {
 	}
+}
+
+func (l *Listener) acceptNext() (more bool) {
+	more = true // also after a panic
+	defer l.options.Panics.Recover("proxied: accept")
+	c, err := l.inner.Accept()
+	switch {
+	case err != nil:
+		more = l.hand(accepted{err: err})
+	case !l.trusts(c.RemoteAddr()):
+		l.give(c)
+	case !l.await(c):
+		_ = c.Close()
+	default:
+		go l.options.Panics.Safe("proxied: header", func() { l.receive(c) })()
+	}
+	return more
 }
 
 // receive reads a connection's header, and gives it to whoever accepts.
 func (l *Listener) receive(c net.Conn) {
+	handed := false
 	defer l.forget(c)
+	defer func() {
+		if !handed {
+			_ = c.Close()
+		}
+	}()
 	conn, err := read(c, time.Now().Add(l.options.Timeout))
 	open := l.arrived(c)
 	if err == nil {
+		handed = true
 		l.give(conn)
 		return
 	}
 	if open && !errors.Is(err, errNothing) {
 		l.refuse(c, err)
 	}
-	_ = c.Close()
 }
 
 // give hands a connection to whoever accepts next, or closes it if the listener is closed before somebody does.
@@ -181,7 +198,7 @@ func (l *Listener) forget(c net.Conn) {
 
 func (l *Listener) refuse(c net.Conn, err error) {
 	n := l.refused.Add(1)
-	if l.quiet.over(time.Now()) {
+	if l.sample.Pass(time.Now()) {
 		l.options.Log.Warn("connections from a proxy without a header of the PROXY protocol that will do are closed",
 			"proxy", c.RemoteAddr(), "address", l.Addr(), "error", err, "refused", n)
 	}

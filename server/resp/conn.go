@@ -174,7 +174,7 @@ func (c *conn) send() error {
 }
 
 func (c *conn) close() {
-	_ = c.net.Close()
+	defer func() { _ = c.net.Close() }() // after the guard has counted it out, so that the client may come back at once
 	c.hold(0)
 	c.holdReplies(0)
 	c.forgetTransaction()

@@ -1,0 +1,103 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/weirlimit/weir/server/guard"
+)
+
+const (
+	// DefaultMaxConnections is how many connections each protocol serves at once unless the Config says otherwise.
+	DefaultMaxConnections = 10_000
+	// MostConnections is the largest MaxConnections accepted.
+	MostConnections = 1_000_000
+	// LeastIdleTimeout and MostIdleTimeout bound the IdleTimeout.
+	LeastIdleTimeout, MostIdleTimeout = time.Second, 30 * 24 * time.Hour
+
+	// addressShare is the part of a protocol's connections that one address may have unless the Config says otherwise.
+	addressShare = 4
+	// httpShare is the part of the open files that HTTP keeps when there are too few for both protocols.
+	httpShare = 4
+	// reservedFiles are those for the store, the clients, the configuration and connections that are refused.
+	// proxiedFiles are those for connections of proxies whose header has not arrived.
+	reservedFiles, proxiedFiles = 256, 2 * 1024
+)
+
+// checkConnections reports the first bound on connections that makes no sense.
+func (c Config) checkConnections() error {
+	switch most := c.maxConnections(); {
+	case most < 1 || most > MostConnections:
+		return &ConfigError{"max-connections", strconv.Itoa(c.MaxConnections), "out of range", fmt.Sprintf("1 to %d", MostConnections)}
+	case c.MaxConnectionsPerAddress < 0 || c.MaxConnectionsPerAddress > most:
+		return &ConfigError{"max-connections-per-address", strconv.Itoa(c.MaxConnectionsPerAddress), "out of range",
+			fmt.Sprintf("1 to %d, which is max-connections", most)}
+	case c.IdleTimeout != 0 && (c.IdleTimeout < LeastIdleTimeout || c.IdleTimeout > MostIdleTimeout):
+		return &ConfigError{"idle-timeout", c.IdleTimeout.String(), "out of range",
+			fmt.Sprintf("%v to %v, or 0", LeastIdleTimeout, MostIdleTimeout)}
+	}
+	return nil
+}
+
+// connectionBounds are how many connections one protocol serves.
+type connectionBounds struct{ total, perAddress int }
+
+// connectionBounds returns the bounds of both protocols in a process that may have so many files open; 0: any number.
+// Where the files do not suffice, HTTP keeps a part of them for itself, so that its health and metrics answer however
+// many clients connect to the Redis protocol.
+func (c Config) connectionBounds(files int) (resp, http connectionBounds) {
+	most := [2]int{c.maxConnections(), c.maxConnections()}
+	if files > 0 {
+		reserved := reservedFiles
+		if len(c.ProxyProtocolFrom) > 0 {
+			reserved += proxiedFiles
+		}
+		free := max(2, files-reserved, files/2)
+		switch {
+		case c.RESP == Off:
+			most[1] = min(most[1], free)
+		case c.HTTP == Off:
+			most[0] = min(most[0], free)
+		case free < most[0]+most[1]:
+			most[1] = min(most[1], max(1, free/httpShare))
+			most[0] = min(most[0], free-most[1])
+		}
+	}
+	each := func(total int) connectionBounds {
+		perAddress := c.MaxConnectionsPerAddress
+		if perAddress == 0 {
+			perAddress = max(1, total/addressShare)
+		}
+		return connectionBounds{total, min(perAddress, total)}
+	}
+	return each(most[0]), each(most[1])
+}
+
+func (c Config) maxConnections() int { return orDefault(c.MaxConnections, DefaultMaxConnections) }
+
+// logBounds logs the bounds that are lower than configured, because the process may not have enough files open.
+func (c Config) logBounds(files int) {
+	resp, http := c.connectionBounds(files)
+	if (c.RESP == Off || resp.total == c.maxConnections()) && (c.HTTP == Off || http.total == c.maxConnections()) {
+		return
+	}
+	level := slog.LevelInfo
+	if c.MaxConnections > 0 {
+		level = slog.LevelWarn
+	}
+	c.Log.Log(context.Background(), level, "fewer connections than max-connections: the limit of open files is too low (ulimit -n)",
+		"max_connections", c.maxConnections(), "files", files, "resp", resp.total, "http", http.total)
+}
+
+// serveSafely serves a protocol. A panic of its listener is an error, as other failures of it are.
+func (p *protocol) serveSafely(panics *guard.Panics) (err error) {
+	defer func() {
+		if panics.Caught(p.name+": listener", recover()) {
+			err = fmt.Errorf("server: the listener of %s panicked", p.name)
+		}
+	}()
+	return p.server.Serve(p.listener)
+}

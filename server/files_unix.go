@@ -1,0 +1,17 @@
+//go:build unix
+
+package server
+
+import (
+	"math"
+	"syscall"
+)
+
+// openFiles returns how many files the process may have open at once, and 0 if there is no limit or none is known.
+func openFiles() int {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || uint64(limit.Cur) > math.MaxInt32 {
+		return 0
+	}
+	return int(limit.Cur)
+}
