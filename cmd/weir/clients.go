@@ -81,7 +81,7 @@ type clientsSet struct {
 	Note   string     `help:"A note for people."`
 	From   date       `placeholder:"TIME" help:"From when: 2026-06-01 or 2026-06-01T12:00:00Z. Default: now and before."`
 	Until  date       `placeholder:"TIME" help:"Until when, exclusive. Default: for ever."`
-	Config string     `type:"existingfile" placeholder:"FILE" help:"The policies: a plan that none of them has is then an error, and so is a limit that they refuse."`
+	Config string     `env:"WEIR_CONFIG" type:"existingfile" placeholder:"FILE" help:"The policies: a plan that none of them has is then an error, and so is a limit that they refuse."`
 }
 
 // Run writes the client.
@@ -184,7 +184,7 @@ type clientsImport struct {
 	databaseFlag
 
 	File   string `arg:"" optional:"" default:"-" help:"The file; - or none is standard input."`
-	Config string `type:"existingfile" placeholder:"FILE" help:"The policies: a plan that none of them has is then an error, and so is a limit that they refuse."`
+	Config string `env:"WEIR_CONFIG" type:"existingfile" placeholder:"FILE" help:"The policies: a plan that none of them has is then an error, and so is a limit that they refuse."`
 }
 
 // Run sets the clients of the file.

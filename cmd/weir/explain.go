@@ -22,7 +22,7 @@ type policyExplain struct {
 	Host    string   `help:"The host, if it is not in the path."`
 	Attr    []string `sep:"none" placeholder:"NAME=VALUE" help:"An attribute. Give it several times for several."`
 	Cost    *int64   `placeholder:"N" help:"What the request costs, whatever the policies say."`
-	Config  string   `default:"weir.yaml" placeholder:"FILE" help:"The policies. Default: ${default}."`
+	Config  string   `env:"WEIR_CONFIG" default:"weir.yaml" placeholder:"FILE" help:"The policies. Default: ${default}."`
 	Store   string   `default:"memory" env:"WEIR_STORE" placeholder:"URL" help:"Where the state is: ${store}. With memory no request has come before. Default: ${default}."`
 	Clients string   `env:"WEIR_CLIENTS" placeholder:"URL" help:"The database of clients, in place of that in the policies: ${clients}."`
 	JSON    bool     `name:"json" help:"Write it as JSON."`

@@ -27,7 +27,33 @@ type commandLine struct {
 	Limit     limitCommand     `cmd:"" help:"Explain limits."`
 	Replay    replayCommand    `cmd:"" help:"Run access logs against limits, on the log's own time."`
 	Bounds    boundsCommand    `cmd:"" help:"Recompute what each algorithm admits at worst."`
-	Version   versionCommand   `cmd:"" help:"Print the version."`
+	Version   versionCommand   `cmd:"" help:"Print the version, as --version does."`
+	Help      helpCommand      `cmd:"" help:"Print the help of a command, as --help does."`
+
+	PrintVersion printVersion `name:"version" env:"-" help:"Print the version and exit."`
+}
+
+// printVersion is the flag --version.
+type printVersion bool
+
+// BeforeReset implements kong's hook.
+func (printVersion) BeforeReset(k *kong.Kong, p *program) error {
+	err := versionCommand{}.Run(p)
+	k.Exit(exitOK)
+	return err
+}
+
+// helpCommand prints the help of a command, or that of weir.
+type helpCommand struct {
+	Command []string `arg:"" optional:"" help:"The command, such as serve or policy check. Default: weir itself."`
+}
+
+// Run prints the help.
+func (c *helpCommand) Run(ctx context.Context, p *program) error {
+	if p.run(ctx, append(c.Command, "--help")) != exitOK {
+		return errShown
+	}
+	return nil
 }
 
 // The exit codes of the program.
@@ -40,19 +66,21 @@ const (
 // A program is one run of weir, with its own output, so that tests can run it as it is.
 type program struct {
 	stdout, stderr io.Writer
-	// serving, if not nil, is told of a server that listens, before it serves.
+	// serving, if not nil, is called with a server that listens, before it serves.
 	serving func(*server.Server)
+
+	environment *environment // of the arguments that run has read
 }
 
-// run does what the arguments ask for, until it is done or ctx ends, and returns the exit code.
-func (p *program) run(ctx context.Context, args []string) int {
-	var line commandLine
-	helped := false
-	k, err := kong.New(&line,
+// parser returns the parser of the arguments, which sets line. exit is called after --help and --version.
+func (p *program) parser(ctx context.Context, line *commandLine, exit func(int)) (*kong.Kong, error) {
+	p.environment = newEnvironment()
+	return kong.New(line, append(p.environment.options(),
 		kong.Name("weir"),
 		kong.Description("weir decides whether a request may pass."),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Writers(p.stdout, p.stderr),
-		kong.Exit(func(int) { helped = true }),
+		kong.Exit(exit),
 		kong.Bind(p),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Vars{
@@ -61,7 +89,18 @@ func (p *program) run(ctx context.Context, args []string) int {
 			"max_connections": strconv.Itoa(server.DefaultMaxConnections),
 			"clients":         clients.Accepted,
 		},
-	)
+	)...)
+}
+
+// run does what the arguments ask for, until it is done or ctx ends, and returns the exit code. Without arguments it prints
+// the help.
+func (p *program) run(ctx context.Context, args []string) int {
+	var line commandLine
+	helped := false
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	k, err := p.parser(ctx, &line, func(int) { helped = true })
 	if err != nil {
 		return p.fail(err, exitError)
 	}
@@ -82,15 +121,21 @@ func (p *program) run(ctx context.Context, args []string) int {
 	return exitOK
 }
 
-// fail says what went wrong. A field of the server's configuration is named as the flag that sets it.
+// fail prints an error and returns the exit code.
 func (p *program) fail(err error, code int) int {
-	if config, ok := errors.AsType[*server.ConfigError](err); ok {
-		err = fmt.Errorf("--%w", config)
-	}
 	if policies, ok := errors.AsType[*policy.ConfigError](err); ok && policies.File != "" { // lines of file:line:column, for programs
 		_, _ = fmt.Fprintln(p.stderr, err)
 		return code
 	}
-	_, _ = fmt.Fprintf(p.stderr, "weir: %s\n", strings.TrimPrefix(err.Error(), "weir: "))
+	_, _ = fmt.Fprintf(p.stderr, "weir: %s\n", p.message(err))
 	return code
+}
+
+// message returns the text of an error. A field of the server's configuration is the flag that sets it, with its variable
+// if that set it.
+func (p *program) message(err error) string {
+	if config, ok := errors.AsType[*server.ConfigError](err); ok {
+		err = fmt.Errorf("--%w", config)
+	}
+	return p.environment.origin(strings.TrimPrefix(err.Error(), "weir: "))
 }

@@ -3,7 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"net"
+	"os"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -28,9 +32,58 @@ func TestHelpShowsEveryCommand(t *testing.T) {
 	}
 }
 
+func TestHelpOfNoArgumentsAndOfCommands(t *testing.T) {
+	want, _, _ := runProgram("--help")
+	for _, args := range [][]string{{}, {"help"}} {
+		if out, log, code := runProgram(args...); code != exitOK || out != want || log != "" {
+			t.Errorf("%q: exit code %d, %s%s", args, code, log, out)
+		}
+	}
+	want, _, _ = runProgram("policy", "check", "--help")
+	if out, log, code := runProgram("help", "policy", "check"); code != exitOK || out != want || !strings.Contains(out, "--strict") {
+		t.Errorf("help policy check: exit code %d, %s%s", code, log, out)
+	}
+	if out, log, code := runProgram("help", "serv"); code != exitError || out != "" || !strings.Contains(log, "serv") {
+		t.Errorf("help serv: exit code %d, %q, %q", code, log, out)
+	}
+}
+
 func TestVersion(t *testing.T) {
-	if out, _, code := runProgram("version"); code != exitOK || !strings.HasPrefix(out, "weir ") {
-		t.Errorf("got %q and exit code %d", out, code)
+	want := versionLine(nil)
+	if info, ok := debug.ReadBuildInfo(); ok {
+		want = versionLine(info)
+	}
+	for _, args := range [][]string{{"version"}, {"--version"}, {"serve", "--version"}} {
+		if out, log, code := runProgram(args...); code != exitOK || out != want+"\n" || log != "" || !strings.HasPrefix(out, "weir ") {
+			t.Errorf("%q: %q, %q and exit code %d, want %q", args, out, log, code, want)
+		}
+	}
+}
+
+func TestVersionLine(t *testing.T) {
+	host := " " + runtime.GOOS + "/" + runtime.GOARCH
+	info := func(version string, settings ...debug.BuildSetting) *debug.BuildInfo {
+		return &debug.BuildInfo{Main: debug.Module{Version: version}, Settings: settings}
+	}
+	revision := debug.BuildSetting{Key: "vcs.revision", Value: "0123456789abcdef0123456789abcdef01234567"}
+	at := debug.BuildSetting{Key: "vcs.time", Value: "2026-11-22T10:00:00Z"}
+	for _, test := range []struct {
+		info *debug.BuildInfo
+		want string
+	}{
+		{nil, "weir dev, unknown commit, unknown date, "},
+		{info("(devel)"), "weir dev, unknown commit, unknown date, "},
+		{info("v1.2.3", revision, at), "weir v1.2.3, commit 0123456789ab, 2026-11-22T10:00:00Z, "},
+		{info("v1.2.3", revision, at, debug.BuildSetting{Key: "vcs.modified", Value: "true"}), "weir v1.2.3, commit 0123456789ab with changes, 2026-11-22T10:00:00Z, "},
+	} {
+		if got := versionLine(test.info); got != test.want+runtime.Version()+host {
+			t.Errorf("got %q, want %q", got, test.want)
+		}
+	}
+	buildVersion, buildCommit, buildDate = "v2.0.0", "fedcba98", "2026-11-23"
+	defer func() { buildVersion, buildCommit, buildDate = "", "", "" }()
+	if got, want := versionLine(info("(devel)", revision, at)), "weir v2.0.0, commit fedcba98, 2026-11-23, "+runtime.Version()+host; got != want || version() != "v2.0.0" {
+		t.Errorf("set by the linker: got %q, want %q", got, want)
 	}
 }
 
@@ -39,7 +92,7 @@ func TestArgumentsRefused(t *testing.T) {
 		name, args string
 		want       []string // parts of the message
 	}{
-		{"NoCommand", "", []string{"serve", "policy"}},
+		{"NoSubcommand", "policy", []string{"check", "explain"}},
 		{"UnknownCommand", "server", []string{"server"}},
 		{"UnknownFlag", "serve --port 1", []string{"--port"}},
 		{"MoreArguments", "serve 6380", []string{"6380"}},
@@ -94,6 +147,30 @@ func TestBusyPortNamesTheFlag(t *testing.T) {
 		_, log, code := runProgram("serve", other, "0", flag, busy.Addr().String())
 		if code != exitError || !strings.HasPrefix(log, "weir: "+flag+" "+busy.Addr().String()+": another program listens there") {
 			t.Errorf("exit code is %d, message %q; want %d and one about %s", code, log, exitError, flag)
+		}
+	}
+}
+
+// docs/cli.md has every command.
+func TestDocsHaveEveryCommand(t *testing.T) {
+	page, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := program{stdout: io.Discard, stderr: io.Discard}
+	k, err := p.parser(t.Context(), &commandLine{}, func(int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range k.Model.Leaves(true) {
+		if command.Parent.Name == "clients" && command.Name != "set" {
+			if !strings.Contains(string(page), "`"+command.Name+"`") {
+				t.Errorf("docs/cli.md does not have weir clients %s", command.Name)
+			}
+			continue
+		}
+		if !strings.Contains(string(page), "`"+command.FullPath()+"`") {
+			t.Errorf("docs/cli.md does not have %s", command.FullPath())
 		}
 	}
 }

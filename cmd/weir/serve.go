@@ -26,8 +26,8 @@ type serveCommand struct {
 	HTTPHost        []string      `name:"http-host" sep:"none" placeholder:"NAME,..." help:"Names that HTTP requests may address the server by, such as weir.example.com or *.example.com. Addresses and local names need no flag; every other Host is refused, because a web page can take any name."`
 	ProxyProtocol   []string      `name:"proxy-protocol-from" sep:"none" placeholder:"CIDR,..." help:"Where proxies connect from: their connections must begin with a header of the PROXY protocol, version 1 or 2, and nobody else's may."`
 	Store           string        `default:"memory" env:"WEIR_STORE" placeholder:"URL" help:"Where to keep the state: ${store}. Default: ${default}. A password is better in the environment than in the list of processes."`
-	Config          *string       `placeholder:"FILE" help:"Policies that POST /v1/check and WEIR.CHECK decide by. The file is followed, and read again at SIGHUP."`
-	Clients         *string       `placeholder:"URL" help:"The database of clients, in place of that in the policies: ${clients}. Default: WEIR_CLIENTS, in the environment."`
+	Config          *string       `env:"WEIR_CONFIG" placeholder:"FILE" help:"Policies that POST /v1/check and WEIR.CHECK decide by. The file is followed, and read again at SIGHUP."`
+	Clients         *string       `env:"-" placeholder:"URL" help:"The database of clients, in place of that in the policies: ${clients} ($WEIR_CLIENTS, which counts with --config)."`
 	ClientsSnapshot *string       `placeholder:"FILE" help:"Where to keep the clients, to start from while their database is away."`
 	TrustClientTime bool          `help:"Let requests say their own time. Whoever sets the time can pass any limit."`
 	MaxKeys         *int          `placeholder:"N" help:"How many keys to hold in memory at most. Default: ${max_keys}."`
@@ -35,6 +35,7 @@ type serveCommand struct {
 	MaxConnections  *int          `placeholder:"N" help:"How many connections each protocol serves at once. Default: ${max_connections}, or fewer where ulimit -n is too low."`
 	MaxPerAddress   *int          `name:"max-connections-per-address" placeholder:"N" help:"How many of them may be of one IPv4 address, or of one /64 of IPv6. Default: a quarter of those that the protocol serves."`
 	IdleTimeout     time.Duration `default:"0" help:"How long a client may send nothing before it is cut. Default: for ever over the Redis protocol, as Redis has it, and 2m over HTTP."`
+	Log             logFlags      `embed:""`
 	Grace           time.Duration `default:"${grace}" help:"How long to wait for requests in flight after SIGINT or SIGTERM. Default: ${default}."`
 }
 
@@ -134,11 +135,24 @@ func lists(values []string) (all []string) {
 }
 
 // Run serves until ctx ends or a signal asks it to stop. A second signal ends the program at once.
-func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
+func (c *serveCommand) Run(ctx context.Context, p *program) error {
+	log := c.Log.logger(p.stderr)
+	err := c.serve(ctx, p, log)
+	if err != nil && c.Log.json() {
+		log.Error("weir ends", "error", p.message(err))
+		return errShown
+	}
+	return err
+}
+
+func (c *serveCommand) serve(ctx context.Context, p *program, log *slog.Logger) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	s, err := server.New(c.config(slog.New(slog.NewTextHandler(p.stderr, nil))))
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP) // from the beginning: without it a SIGHUP ends the program
+	defer signal.Stop(hangups)
+	s, err := server.New(c.config(log))
 	if err != nil {
 		return err
 	}
@@ -146,31 +160,54 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 	if err := s.Open(ctx); err != nil {
 		return err
 	}
-	if c.Config != nil {
-		defer reloadAtHangup(s)()
-	}
-	greet(p.stdout, s, lists(c.ProxyProtocol))
+	defer c.reloadAt(hangups, s, log)()
+	c.greet(p.stdout, s, log)
 	if p.serving != nil {
 		p.serving(s)
 	}
 	return s.Run(ctx)
 }
 
-// reloadAtHangup reads the policies again at each SIGHUP, until it is told to stop. What is wrong with them is logged where they are read.
-func reloadAtHangup(s *server.Server) (stop func()) {
-	hangups, done := make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(hangups, syscall.SIGHUP)
+// reloadAt reads the policies again at each signal, until stop is called. The set of policies logs the result.
+func (c *serveCommand) reloadAt(hangups chan os.Signal, s *server.Server, log *slog.Logger) (stop func()) {
+	end, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		for range hangups {
+		for {
+			select {
+			case <-end:
+				return
+			case <-hangups:
+			}
+			if c.Config == nil {
+				log.Warn("SIGHUP: nothing to read again, because there are no policies (--config)")
+				continue
+			}
 			_ = s.Reload()
 		}
 	}()
 	return func() {
-		signal.Stop(hangups)
-		close(hangups)
+		close(end)
 		<-done
 	}
+}
+
+// greet writes a greeting, or, for a log in JSON, a record.
+func (c *serveCommand) greet(w io.Writer, s *server.Server, log *slog.Logger) {
+	if !c.Log.json() {
+		greet(w, s, lists(c.ProxyProtocol))
+		return
+	}
+	attributes := []any{"version", version(), "store", s.Store()}
+	for name, a := range map[string]net.Addr{"resp": s.RESPAddr(), "http": s.HTTPAddr()} {
+		if a != nil {
+			attributes = append(attributes, name, a.String())
+		}
+	}
+	if c.Config != nil {
+		attributes = append(attributes, "policies", *c.Config)
+	}
+	log.Info("weir serves", attributes...)
 }
 
 // greet says where the server listens, and what to paste to see it work.
