@@ -86,6 +86,30 @@ func TestConnectionWokenDuringShutdownEnds(t *testing.T) {
 	})
 }
 
+func TestMemoryOfLongBuffersIsReturned(t *testing.T) {
+	s, collections, now := newTestServer(), 0, time.Now()
+	s.freeMemory = func() { collections++ }
+	long := pipeline(1, "ECHO|"+strings.Repeat("x", 1<<20-100))
+	for _, test := range []struct {
+		commands int
+		after    time.Duration
+		want     int
+	}{
+		{10, time.Second, 0}, {30, time.Second, 1}, {100, time.Second, 1}, {0, collectTime, 2}, {0, collectTime, 2},
+	} {
+		for range test.commands {
+			c := newConn(s, nil, 1)
+			c.feed(long)
+			c.close()
+		}
+		now = now.Add(test.after)
+		s.sweepOnce(now)
+		if s.collect(now); collections != test.want {
+			t.Errorf("after %d long commands and %v: %d collections, want %d", test.commands, test.after, collections, test.want)
+		}
+	}
+}
+
 // TestIdleConnectionsAreSmall measures the memory of connections that have been busy once.
 func TestIdleConnectionsAreSmall(t *testing.T) {
 	const connections = 1000

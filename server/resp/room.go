@@ -1,5 +1,7 @@
 package resp
 
+import "time"
+
 // makeRoom makes room for more input. The buffer begins small. It grows to the usual size when a read fills it, and
 // further only for a command that is longer, as that arrives; after such a command it goes back.
 func (c *conn) makeRoom() {
@@ -67,6 +69,9 @@ func (c *conn) account(more int64) bool {
 		return true
 	}
 	s := c.server
+	if more < 0 {
+		s.freed.Add(-more)
+	}
 	if !c.source.Hold(more, s.options.MaxBuffered/addressShare) {
 		return false
 	}
@@ -79,3 +84,25 @@ func (c *conn) account(more int64) bool {
 }
 
 func beyond(size, usual int) int64 { return int64(max(0, size-usual)) }
+
+const (
+	// collectSize is how many bytes of long buffers are freed before the memory for them is returned to the operating
+	// system, and collectTime how often that happens at most.
+	collectSize = 32 << 20
+	collectTime = time.Minute
+)
+
+// collect returns the memory of long buffers that were freed. A server that is quiet afterwards would otherwise keep it for
+// minutes, because it allocates too little to start a collection.
+func (s *Server) collect(now time.Time) {
+	s.mu.Lock()
+	due := s.freed.Load() >= collectSize && now.Sub(s.collected) >= collectTime
+	if due {
+		s.freed.Store(0)
+		s.collected = now
+	}
+	s.mu.Unlock()
+	if due {
+		s.freeMemory()
+	}
+}

@@ -3,6 +3,7 @@ package resp
 import (
 	"context"
 	"net"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,7 @@ type Server struct {
 	guard    *guard.Guard
 	started  time.Time
 	buffered atomic.Int64 // bytes of buffers, beyond what is usual for each
+	freed    atomic.Int64 // bytes of these that were freed since the last collection
 	failedAt atomic.Int64 // seconds since 1970 when a failure was last logged
 
 	closingSince atomic.Pointer[time.Time] // when a shutdown began, or nil
@@ -25,12 +27,15 @@ type Server struct {
 	ctx    context.Context //nolint:containedctx // of the operations on the store: it ends with the server, not with a call
 	cancel context.CancelFunc
 
+	freeMemory func()
+
 	mu        sync.Mutex
 	closing   bool
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
 	lastID    int64
-	past      Stats // without the connections that are open
+	past      Stats     // without the connections that are open
+	collected time.Time // when memory was last returned
 	done      sync.WaitGroup
 }
 
@@ -45,11 +50,12 @@ func New(o Options) *Server {
 		guard: guard.New(guard.Options{
 			Protocol: "resp", Max: o.MaxConnections, MaxPerAddress: o.MaxPerAddress, Log: o.Logger, Panics: o.Panics,
 		}),
-		started:   time.Now(),
-		ctx:       ctx,
-		cancel:    cancel,
-		listeners: map[net.Listener]struct{}{},
-		conns:     map[*conn]struct{}{},
+		started:    time.Now(),
+		freeMemory: debug.FreeOSMemory,
+		ctx:        ctx,
+		cancel:     cancel,
+		listeners:  map[net.Listener]struct{}{},
+		conns:      map[*conn]struct{}{},
 	}
 }
 

@@ -23,7 +23,10 @@ func (s *Server) sweep(stop <-chan struct{}) {
 		case <-stop:
 			return
 		case now := <-ticker.C:
-			s.options.Panics.Safe("resp: sweep", func() { s.sweepOnce(now) })()
+			s.options.Panics.Safe("resp: sweep", func() {
+				s.sweepOnce(now)
+				s.collect(now)
+			})()
 		}
 	}
 }
