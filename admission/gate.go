@@ -1,7 +1,9 @@
 package admission
 
 import (
+	"cmp"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/identity"
@@ -19,6 +21,8 @@ type Gate struct {
 	names   names
 	local   *local // nil: no limiter falls back to memory
 	warned  [warnings]warning
+	client  *identity.ClientIP // by whose address requests are counted; nil: not by address
+	proxied atomic.Bool        // the warning of warnOfProxy was logged
 }
 
 // New returns a Gate. It refuses, as an *OptionError, what makes no sense.
@@ -40,6 +44,10 @@ func New[L Limits](limits L, opts Options) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
+	g.client = g.opts.Key.ClientIP()
+	if g.set != nil {
+		g.client = cmp.Or(g.opts.ClientIP, identity.Peer)
+	}
 	return g, nil
 }
 
@@ -49,8 +57,10 @@ func (g *Gate) Admit(r *http.Request) (a Admission) {
 	case g.opts.Skip != nil && g.opts.Skip(r):
 		a.Outcome = Skipped
 	case g.set != nil:
+		g.warnOfProxy(r)
 		g.check(r, &a)
 	default:
+		g.warnOfProxy(r)
 		g.take(r, &a)
 	}
 	if a.Outcome == Denied {

@@ -1,10 +1,13 @@
 package admission
 
 import (
+	"fmt"
 	"log/slog"
+	"net/http"
 	"sync/atomic"
 	"time"
 
+	"github.com/weirlimit/weir/identity"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -28,9 +31,30 @@ func (g *Gate) warn(which int, message string, err error) {
 		w.left.Add(1)
 		return
 	}
-	log := g.opts.Log
-	if log == nil {
-		log = slog.Default()
+	g.log().Warn(message, "error", store.WithoutKeys(err), "not_logged", w.left.Swap(0))
+}
+
+// warnOfProxy logs, once, that a request came with the address of a client in a header field, from a peer that is no
+// trusted proxy. It logs the address of the peer, and nothing that the request contains.
+func (g *Gate) warnOfProxy(r *http.Request) {
+	if g.client == nil || g.proxied.Load() {
+		return
 	}
-	log.Warn(message, "error", store.WithoutKeys(err), "not_logged", w.left.Swap(0))
+	field := g.client.Ignored(r)
+	if field == "" || !g.proxied.CompareAndSwap(false, true) {
+		return
+	}
+	peer := "unix"
+	if addr := identity.Peer.Addr(r); addr.IsValid() {
+		peer = addr.String()
+	}
+	g.log().Warn("a request has "+field+", and its peer is not a trusted proxy: if the peer is your proxy, all clients behind it count as one. This is logged once",
+		"peer", peer, "set", fmt.Sprintf("ClientIP, or the client_ip source of Key, from identity.Behind(%q, %q)", field, peer))
+}
+
+func (g *Gate) log() *slog.Logger {
+	if g.opts.Log != nil {
+		return g.opts.Log
+	}
+	return slog.Default()
 }

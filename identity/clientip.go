@@ -134,6 +134,31 @@ func (c *ClientIP) client(r *http.Request) (netip.Addr, string) {
 	return peer, text
 }
 
+// forwarding are the header fields in which proxies pass on the address of a client.
+var forwarding = [...]string{"X-Forwarded-For", "Forwarded", "X-Real-Ip"}
+
+// Ignored returns the name of a header field that has the address of a client and counts for nothing, because the
+// connection's peer is no trusted proxy: X-Forwarded-For, Forwarded, X-Real-Ip or the field of [Behind]. It returns "" if
+// the request has no such field, or comes from a trusted proxy. If the peer is a proxy of the server's owner, all clients
+// behind it count as one. But clients can send such fields too.
+func (c *ClientIP) Ignored(r *http.Request) (field string) {
+	if c != nil && c.field != "" && len(r.Header[c.field]) > 0 {
+		field = c.field
+	}
+	for _, name := range forwarding {
+		if field == "" && len(r.Header[name]) > 0 {
+			field = name
+		}
+	}
+	if field == "" || c == nil || c.field == "" {
+		return field
+	}
+	if peer, _, unix := peerOf(r); c.trusts(peer) || c.unix && unix {
+		return ""
+	}
+	return field
+}
+
 func (c *ClientIP) trusts(addr netip.Addr) bool {
 	return slices.ContainsFunc(c.trusted, func(p netip.Prefix) bool { return p.Contains(addr) })
 }

@@ -213,3 +213,27 @@ func ExampleMask() {
 	// sk_l…#08349d28 #81b637d8
 	// sk_l…#08349d28
 }
+
+// A request through a proxy that is not trusted counts as the proxy's.
+func ExampleClientIP_Ignored() {
+	r := httptest.NewRequest("GET", "/", nil)
+	r.RemoteAddr = "10.1.2.3:41000"
+	r.Header.Set("X-Forwarded-For", "192.0.2.7")
+	fmt.Println(identity.Peer.Addr(r), identity.Peer.Ignored(r))
+
+	behind, err := identity.Behind("X-Forwarded-For", "10.0.0.0/8")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%v %q\n", behind.Addr(r), behind.Ignored(r))
+	// Output:
+	// 10.1.2.3 X-Forwarded-For
+	// 192.0.2.7 ""
+}
+
+func ExampleKey_ClientIP() {
+	key := identity.Key{identity.Header("X-Tenant"), identity.Peer.Source()}
+	fmt.Println(key.ClientIP() == identity.Peer)
+	// Output: true
+}

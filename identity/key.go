@@ -44,6 +44,16 @@ func (k Key) Err() error {
 	return nil
 }
 
+// ClientIP returns the ClientIP of the first source that is of a client's address, or nil if there is none.
+func (k Key) ClientIP() *ClientIP {
+	for _, s := range k {
+		if s.client != nil {
+			return s.client
+		}
+	}
+	return nil
+}
+
 // Encode writes a part of a key, so that parts with commas between can be told apart, and from all others. "" is -. What can't be printed is what unicode.IsPrint says, and bytes
 // that are no UTF-8: controls, spaces other than that of ASCII, and marks that change the direction of text are written byte by byte, as %E2%80%AE.
 func Encode(value string) string {

@@ -32,7 +32,10 @@ func (c *ClientIP) Network(v4, v6 int) Source {
 	case v6 != 64:
 		name = fmt.Sprintf("client_ip/%d", v6)
 	}
-	return Source{name: name, find: func(r *http.Request) string {
+	if c == nil {
+		c = Peer
+	}
+	return Source{name: name, client: c, find: func(r *http.Request) string {
 		addr, text := c.client(r)
 		if v4 == 32 && addr.Is4() && strings.IndexByte(text, ':') < 0 {
 			return text // there is one way to write an address of IPv4

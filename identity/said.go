@@ -68,7 +68,7 @@ func Hashed(s Source) Source {
 	if s.Err() != nil {
 		return s
 	}
-	return Source{name: s.name, find: func(r *http.Request) string {
+	return Source{name: s.name, client: s.client, find: func(r *http.Request) string {
 		v := s.find(r)
 		if v == "" {
 			return ""

@@ -15,9 +15,10 @@ const (
 
 // A Source is one thing that a request tells of who sent it. The zero Source finds nothing, and its Err says so.
 type Source struct {
-	name string
-	find func(*http.Request) string
-	err  error
+	name   string
+	find   func(*http.Request) string
+	err    error
+	client *ClientIP // nil: the source is not of a client's address
 }
 
 // Func makes a Source of a function, which returns "" where a request has nothing, and may be called by many goroutines at once. Sources that find different things
@@ -59,6 +60,7 @@ func First(sources ...Source) Source {
 	}
 	names, sources := make([]string, 0, len(sources)), append([]Source(nil), sources...)
 	seen := map[string]bool{}
+	var client *ClientIP
 	for _, s := range sources {
 		if err := s.Err(); err != nil {
 			return Source{name: "First", err: err}
@@ -67,13 +69,16 @@ func First(sources ...Source) Source {
 			return refused("First", "of two sources called "+s.name, "sources of different names, so that their values can be told apart; Func gives a source another one")
 		}
 		seen[s.name] = true
+		if client == nil {
+			client = s.client
+		}
 		names = append(names, s.name)
 	}
 	name := strings.Join(names, "|")
 	if len(name) > maxNames {
 		return refused("First", fmt.Sprintf("of sources whose names have %d bytes", len(name)), fmt.Sprintf("at most %d", maxNames))
 	}
-	return Source{name: name, find: func(r *http.Request) string {
+	return Source{name: name, client: client, find: func(r *http.Request) string {
 		for _, s := range sources {
 			if v := s.find(r); v != "" {
 				return s.name + "=" + v
