@@ -1,6 +1,7 @@
 package httplimit_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -40,6 +41,38 @@ func ExampleNew() {
 	// hello
 	// 429 RateLimit: "2/1m";r=0;t=30 Retry-After: 30
 	// {"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Quota exceeded","status":429,"detail":"The limits have no room for this request now. Retry-After says when they may have.","violated-policies":["2/1m"]}
+}
+
+// One line for each client to get 2 requests per minute.
+func ExampleMustPerClient() {
+	server := httptest.NewServer(httplimit.MustPerClient("2/min")(http.HandlerFunc(hello)))
+	defer server.Close()
+
+	for range 3 {
+		response, err := http.Get(server.URL)
+		if err != nil {
+			panic(err)
+		}
+		response.Body.Close()
+		fmt.Println(response.StatusCode)
+	}
+	// Output:
+	// 200
+	// 200
+	// 429
+}
+
+// A limit from a configuration may be wrong: PerClient returns an error.
+func ExamplePerClient() {
+	_, err := httplimit.PerClient("100/fortnight")
+	if refused, ok := errors.AsType[*weir.LimitError](err); ok {
+		fmt.Println(refused.Field, refused.Value)
+	}
+	perClient, err := httplimit.PerClient("100/min")
+	fmt.Println(perClient != nil, err)
+	// Output:
+	// period "fortnight"
+	// true <nil>
 }
 
 // Three failed logins per hour from an address for each user, however many succeed.

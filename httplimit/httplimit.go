@@ -1,6 +1,10 @@
 // Package httplimit limits HTTP: middleware for servers, and a transport for clients that keeps to what servers say.
 //
-// [New] makes the middleware of a limiter or of a set of policies:
+// [MustPerClient] limits each client by its address, in one line:
+//
+//	http.ListenAndServe(":8080", httplimit.MustPerClient("100/min")(mux))
+//
+// [New] makes the middleware of a limiter or of a set of policies, with options:
 //
 //	perClient, err := httplimit.New(limiter, httplimit.Options{})
 //	…
