@@ -145,7 +145,7 @@ func ownKey(r *rule, i int, limit weir.Limit) boundKey {
 }
 
 // findGrant sets the name of the client that the request has for the policy, and its grant.
-func (v *rules) findGrant(a *applied, request *Request) {
+func (v *rules) findGrant(a *applied, request *facts) {
 	if v.clients == nil || a.rule.client == nil {
 		return
 	}

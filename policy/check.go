@@ -59,7 +59,8 @@ func (s *Set) Check(ctx context.Context, r *Request) (Decision, error) {
 		return Decision{}, err
 	}
 	var fewPolicies [2]applied // on the stack, as long as nothing of c is stored anywhere but in c
-	policies, err := s.current.Load().applied(r, fewPolicies[:0])
+	f := facts{Request: r}
+	policies, err := s.current.Load().applied(&f, fewPolicies[:0])
 	if err != nil || len(policies) == 0 {
 		return Decision{Decision: weir.Decision{Allowed: err == nil}}, err
 	}
@@ -91,7 +92,10 @@ func (s *Set) now() int64 {
 }
 
 // applied appends the policies that match, with what they say about the request.
-func (v *rules) applied(r *Request, list []applied) ([]applied, error) {
+func (v *rules) applied(r *facts, list []applied) ([]applied, error) {
+	if err := r.bounds(); err != nil {
+		return nil, err
+	}
 	var space [16]int32
 	for _, n := range v.index.find(r, space[:0]) {
 		a := applied{rule: &v.rules[n]}
@@ -102,6 +106,9 @@ func (v *rules) applied(r *Request, list []applied) ([]applied, error) {
 			return nil, a.wrong
 		}
 		list = append(list, a)
+	}
+	if len(r.wrong) > 0 {
+		return nil, r.wrong[0]
 	}
 	return list, nil
 }

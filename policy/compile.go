@@ -71,7 +71,7 @@ func compile(c *Config, p *problems) *inventory {
 	for i := range c.Policies {
 		field := at("policies", i)
 		v.rules[i] = p.rule(&c.Policies[i], field)
-		matches[i] = p.alternatives(c.Policies[i].Match, field+".match")
+		matches[i] = p.alternatives(c.withHead(i), field+".match")
 		r := &v.rules[i]
 		if v.byName[r.name] != nil && !p.broken(field+".name") {
 			p.addf(field+".name", "is %q, as another's; accepted: a name of its own", r.name)

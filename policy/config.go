@@ -121,6 +121,7 @@ type problems struct {
 	guesses map[string]bool
 
 	warnings []Warning
+	regexes  int                 // in paths, so far
 	noted    map[weir.Limit]bool // limits of one unit that have a note, in place of all of them
 }
 

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"net/http"
 	"net/textproto"
 	"strconv"
 	"strings"
@@ -101,7 +102,7 @@ func costIs(field string, cost *int64) error {
 }
 
 // cost returns what the request costs, and whether the request itself says so.
-func (k *coster) cost(r *Request) (units int64, said bool, err error) {
+func (k *coster) cost(r *facts) (units int64, said bool, err error) {
 	switch {
 	case r.Cost != nil:
 		return *r.Cost, true, nil
@@ -116,6 +117,9 @@ func (k *coster) cost(r *Request) (units int64, said bool, err error) {
 		if units, ok := k.methods[strings.ToUpper(r.Method)]; ok {
 			return units, false, nil
 		}
+		if units, ok := k.methods[http.MethodGet]; ok && strings.EqualFold(r.Method, http.MethodHead) {
+			return units, false, nil
+		}
 		if units, ok := k.methods["*"]; ok {
 			return units, false, nil
 		}
@@ -125,16 +129,16 @@ func (k *coster) cost(r *Request) (units int64, said bool, err error) {
 }
 
 // read takes the cost from the request. One that does not say costs 1. A header may be written by anybody: it can't make a request free.
-func (k *coster) read(r *Request) (units int64, said bool, err error) {
+func (k *coster) read(r *facts) (units int64, said bool, err error) {
 	var text string
 	var least int64
 	if k.from.kind == header {
-		values := r.Header[k.from.name]
+		values := r.field(k.from.name)
 		if len(values) == 0 {
 			return 1, true, nil
 		}
 		text, least = strings.Join(values, ", "), 1
-	} else if v, ok := r.Attributes[k.from.name]; ok {
+	} else if v, ok := r.attribute(k.from.name); ok {
 		text = v
 	} else {
 		return 1, true, nil

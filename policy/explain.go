@@ -60,8 +60,8 @@ func (s *Set) Explain(ctx context.Context, r *Request) (*Explanation, error) {
 	if err := r.costs(); err != nil {
 		return nil, err
 	}
-	v := s.current.Load()
-	policies, err := v.applied(r, nil)
+	v, f := s.current.Load(), &facts{Request: r}
+	policies, err := v.applied(f, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (s *Set) Explain(ctx context.Context, r *Request) (*Explanation, error) {
 	for i := range v.rules {
 		rule := &v.rules[i]
 		if len(policies) == 0 || policies[0].rule != rule {
-			e.Policies = append(e.Policies, ExplainedRule{Name: rule.name, Mismatch: v.mismatch(i, r)})
+			e.Policies = append(e.Policies, ExplainedRule{Name: rule.name, Mismatch: v.mismatch(i, f)})
 			continue
 		}
 		c := &checking{set: s, request: r, now: now, policies: policies[:1], held: new([]holding)}
@@ -146,7 +146,7 @@ func (v *rules) reason(a *applied) string {
 }
 
 // mismatch says why a policy does not match: what failed last among its alternatives' first failures.
-func (v *rules) mismatch(policy int, r *Request) *Mismatch {
+func (v *rules) mismatch(policy int, r *facts) *Mismatch {
 	var best *Mismatch
 	furthest := -1
 	all := v.index.alternatives // in the order of their policies
@@ -166,7 +166,7 @@ func (v *rules) mismatch(policy int, r *Request) *Mismatch {
 }
 
 // mismatch returns the first thing that does not hold, and how many held before.
-func (a *alternative) mismatch(r *Request) (m *Mismatch, held int) {
+func (a *alternative) mismatch(r *facts) (m *Mismatch, held int) {
 	if !a.matchesPath(r.Path) {
 		var texts []string
 		for i := range a.paths {

@@ -71,7 +71,7 @@ func (x *index) add(a indexed) {
 }
 
 // find appends the policies that match the request, in their order, each once.
-func (x *index) find(r *Request, found []int32) []int32 {
+func (x *index) find(r *facts, found []int32) []int32 {
 	first := len(found)
 	found = x.check(r, x.exact[r.Path], found)
 	at, rest, more := x.prefixes, r.Path, true
@@ -99,7 +99,7 @@ func (x *index) find(r *Request, found []int32) []int32 {
 }
 
 // check appends the policies of those alternatives, of which the path is right, that match.
-func (x *index) check(r *Request, list, found []int32) []int32 {
+func (x *index) check(r *facts, list, found []int32) []int32 {
 	for _, n := range list {
 		if a := &x.alternatives[n]; a.matches(r) {
 			found = append(found, a.policy)

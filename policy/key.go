@@ -132,7 +132,7 @@ func parsePlainSource(text string) (s keySource, ok bool) {
 
 // value returns the value that the request has, not hashed. It is "" without one, and for an empty
 // one.
-func (s *keySource) value(r *Request) string {
+func (s *keySource) value(r *facts) string {
 	switch {
 	case s.of.kind != "":
 		v, _ := s.of.first(r)
@@ -158,7 +158,7 @@ func (s *keySource) encode(value string) string {
 }
 
 // network returns the network that the client's address is in, or the address.
-func (s *keySource) network(r *Request) string {
+func (s *keySource) network(r *facts) string {
 	if !r.ClientIP.IsValid() {
 		return ""
 	}
@@ -166,7 +166,7 @@ func (s *keySource) network(r *Request) string {
 }
 
 // value returns the first alternative that the request has, and its value, which is "" if there is none.
-func (p keyPart) value(r *Request) (of *keySource, value string) {
+func (p keyPart) value(r *facts) (of *keySource, value string) {
 	for i := range p {
 		if v := p[i].value(r); v != "" {
 			return &p[i], v
@@ -179,7 +179,7 @@ func (p keyPart) value(r *Request) (of *keySource, value string) {
 // the name of the source comes first. A part that the request does not have is -. Commas and bytes
 // that can't be printed are written as %XX. A part that is secret or longer than 128 bytes is # and
 // its SHA-256. No two tuples have one key.
-func (m keyMaker) key(r *Request) string {
+func (m keyMaker) key(r *facts) string {
 	if len(m) == 1 && len(m[0]) == 1 {
 		return m[0][0].encode(m[0][0].value(r))
 	}

@@ -81,7 +81,7 @@ func TestKeys(t *testing.T) {
 		{"client_ip", r(func(r *Request) { r.ClientIP = netip.Addr{} }), "-"},
 		{"method host path", &Request{}, "-,-,-"},
 	} {
-		if got := newKey(t, strings.Fields(c.parts)...).key(c.r); got != c.want {
+		if got := newKey(t, strings.Fields(c.parts)...).key(&facts{Request: c.r}); got != c.want {
 			t.Errorf("[%s] is %q, want %q", c.parts, got, c.want)
 		}
 	}
@@ -107,7 +107,7 @@ func TestNoTwoTuplesHaveOneKey(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r1, tuple1 := draw(t)
 		r2, tuple2 := draw(t)
-		if k1, k2 := key.key(r1), key.key(r2); (k1 == k2) != (tuple1 == tuple2) {
+		if k1, k2 := key.key(&facts{Request: r1}), key.key(&facts{Request: r2}); (k1 == k2) != (tuple1 == tuple2) {
 			t.Errorf("%s has the key %q, %s has %q", tuple1, k1, tuple2, k2)
 		} else if len(k1) > 3*128+100 {
 			t.Errorf("a key of %d bytes", len(k1))
@@ -120,8 +120,8 @@ func FuzzKey(f *testing.F) {
 	f.Add("-", "", "%2D", "\xff")
 	f.Fuzz(func(t *testing.T, a, b, c, d string) {
 		key := newKey(t, "header:X-A", "header:X-B")
-		k1 := key.key(&Request{Header: http.Header{"X-A": {a}, "X-B": {b}}})
-		k2 := key.key(&Request{Header: http.Header{"X-A": {c}, "X-B": {d}}})
+		k1 := key.key(&facts{Request: &Request{Header: http.Header{"X-A": {a}, "X-B": {b}}}})
+		k2 := key.key(&facts{Request: &Request{Header: http.Header{"X-A": {c}, "X-B": {d}}}})
 		if same := a == c && b == d; same != (k1 == k2) {
 			t.Errorf("(%q, %q) has %q, (%q, %q) has %q", a, b, k1, c, d, k2)
 		}

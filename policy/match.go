@@ -10,7 +10,9 @@ import (
 
 // A Match says which requests a policy is for: those for which all that is given here holds, of each list at least one. The zero Match is for all.
 type Match struct {
-	Method []string // such as POST, in any case
+	// Method are methods such as POST, in any case. GET stands for HEAD, too, unless an enforced policy
+	// with limits lists HEAD and matches all else that this one does.
+	Method []string
 	// Path is exact, or a pattern: * stands for any number of characters other than /, ** for any number of segments, and
 	// regex: precedes a regular expression, as package regexp has them, for the whole path. All of them take any character, newlines too.
 	Path []string
@@ -25,11 +27,11 @@ type Match struct {
 
 // A test is one thing that has to hold for a request.
 type test interface {
-	holds(r *Request) bool
+	holds(r *facts) bool
 	// field is what it looks at, as the configuration calls it, want what would hold, and found what the request has.
 	field() string
 	want() string
-	found(r *Request) string
+	found(r *facts) string
 }
 
 // An alternative is a compiled Match.
@@ -39,7 +41,7 @@ type alternative struct {
 }
 
 // matches reports whether all holds, other than the path.
-func (a *alternative) matches(r *Request) bool {
+func (a *alternative) matches(r *facts) bool {
 	for _, t := range a.tests {
 		if !holds(t, r) {
 			return false
@@ -49,7 +51,7 @@ func (a *alternative) matches(r *Request) bool {
 }
 
 // holds is t.holds. It calls it by its kind, so that a request that is decided need not be on the heap.
-func holds(t test, r *Request) bool {
+func holds(t test, r *facts) bool {
 	switch t := t.(type) {
 	case methodTest:
 		return t.holds(r)
@@ -181,12 +183,12 @@ func (p *problems) methods(methods []string, field string) methodTest {
 	return t
 }
 
-func (t methodTest) holds(r *Request) bool {
+func (t methodTest) holds(r *facts) bool {
 	return slices.ContainsFunc(t, func(m string) bool { return strings.EqualFold(m, r.Method) })
 }
-func (t methodTest) field() string           { return "method" }
-func (t methodTest) want() string            { return strings.Join(t, " or ") }
-func (t methodTest) found(r *Request) string { return present(r.Method, r.Method != "") }
+func (t methodTest) field() string         { return "method" }
+func (t methodTest) want() string          { return strings.Join(t, " or ") }
+func (t methodTest) found(r *facts) string { return present(r.Method, r.Method != "") }
 
 type hostTest []string // "*.example.com" is for what is below
 
@@ -203,7 +205,7 @@ func (p *problems) hosts(hosts []string, field string) hostTest {
 	return t
 }
 
-func (t hostTest) holds(r *Request) bool {
+func (t hostTest) holds(r *facts) bool {
 	host := hostname(r.Host)
 	for _, h := range t {
 		below, wild := strings.CutPrefix(h, "*")
@@ -216,9 +218,9 @@ func (t hostTest) holds(r *Request) bool {
 	}
 	return false
 }
-func (t hostTest) field() string           { return "host" }
-func (t hostTest) want() string            { return strings.Join(t, " or ") }
-func (t hostTest) found(r *Request) string { return present(hostname(r.Host), r.Host != "") }
+func (t hostTest) field() string         { return "host" }
+func (t hostTest) want() string          { return strings.Join(t, " or ") }
+func (t hostTest) found(r *facts) string { return present(hostname(r.Host), r.Host != "") }
 
 // hostname returns a host without its port, the brackets of an IPv6 address, and the dot that ends a full name.
 func hostname(host string) string {
@@ -269,18 +271,18 @@ func parsePrefix(text string) (netip.Prefix, error) {
 	return prefix.Masked(), nil
 }
 
-func (t *prefixTest) holds(r *Request) bool {
+func (t *prefixTest) holds(r *facts) bool {
 	ip := address(r)
 	return slices.ContainsFunc(t.prefixes, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 func (t *prefixTest) field() string { return "client_ip" }
 func (t *prefixTest) want() string  { return t.text }
-func (t *prefixTest) found(r *Request) string {
+func (t *prefixTest) found(r *facts) string {
 	return present(address(r).String(), r.ClientIP.IsValid())
 }
 
 // address returns the address of who asks, without what does not tell one from another.
-func address(r *Request) netip.Addr { return r.ClientIP.Unmap().WithZone("") }
+func address(r *facts) netip.Addr { return r.ClientIP.Unmap().WithZone("") }
 
 // A valueTest is of a header, a parameter of the query or an attribute.
 type valueTest struct {
@@ -297,7 +299,7 @@ func (p *problems) globs(texts []string, field string) []glob {
 	return list
 }
 
-func (t *valueTest) holds(r *Request) bool {
+func (t *valueTest) holds(r *facts) bool {
 	return t.of.any(r, func(v string) bool {
 		for i := range t.list {
 			if t.list[i].matches(v) {
@@ -318,7 +320,7 @@ func (t *valueTest) want() string {
 	return strings.Join(texts, " or ")
 }
 
-func (t *valueTest) found(r *Request) string {
+func (t *valueTest) found(r *facts) string {
 	v, ok := t.of.first(r)
 	return present(v, ok)
 }
@@ -328,7 +330,7 @@ type notTest struct {
 	text string
 }
 
-func (t *notTest) holds(r *Request) bool {
+func (t *notTest) holds(r *facts) bool {
 	for i := range t.none {
 		if t.none[i].matchesPath(r.Path) && t.none[i].matches(r) {
 			return false
@@ -336,9 +338,9 @@ func (t *notTest) holds(r *Request) bool {
 	}
 	return true
 }
-func (t *notTest) field() string         { return "not" }
-func (t *notTest) want() string          { return "not " + t.text }
-func (t *notTest) found(*Request) string { return t.text }
+func (t *notTest) field() string       { return "not" }
+func (t *notTest) want() string        { return "not " + t.text }
+func (t *notTest) found(*facts) string { return t.text }
 
 // describe writes matches for people.
 func describe(matches []Match) string {

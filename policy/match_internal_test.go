@@ -232,7 +232,7 @@ func TestIndexFindsWhatMatches(t *testing.T) {
 					want = append(want, int32(i))
 				}
 			}
-			if got := v.index.find(r, nil); !slices.Equal(got, want) {
+			if got := v.index.find(&facts{Request: r}, nil); !slices.Equal(got, want) {
 				t.Fatalf("%+v\nmatches %v, by the model %v", r, got, want)
 			}
 			matched, not = matched+len(want), not+len(c.Policies)-len(want)
@@ -274,10 +274,10 @@ func TestMatchingAThousandPoliciesAllocatesNothing(t *testing.T) {
 	x := thousand(t)
 	buffer := make([]int32, 0, 16)
 	for _, r := range thousandRequests() {
-		if n := len(x.find(r, buffer)); n != 1 {
+		if n := len(x.find(&facts{Request: r}, buffer)); n != 1 {
 			t.Errorf("%s is matched by %d policies, want 1", r.Path, n)
 		}
-		if n := testing.AllocsPerRun(100, func() { x.find(r, buffer) }); n != 0 {
+		if n := testing.AllocsPerRun(100, func() { x.find(&facts{Request: r}, buffer) }); n != 0 {
 			t.Errorf("%s allocates %v times", r.Path, n)
 		}
 	}
@@ -290,7 +290,7 @@ func BenchmarkMatchThousand(b *testing.B) {
 		b.Run(strings.Split(r.Path, "/")[1], func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if len(x.find(r, buffer)) != 1 {
+				if len(x.find(&facts{Request: r}, buffer)) != 1 {
 					b.Fatal("no match")
 				}
 			}

@@ -8,6 +8,7 @@ import (
 
 const (
 	maxPattern  = 512
+	maxRegexes  = 256 // of all policies: each is matched against the path of every request
 	regexPrefix = "regex:"
 	pathsTaken  = "a path that begins with /, such as /login, /api/** or /users/*/posts, ** for all, or regex: and a regular expression"
 )
@@ -33,6 +34,11 @@ func (p *problems) paths(texts []string, field string) []pathPattern {
 		pattern, problem := newPathPattern(text)
 		if problem != "" {
 			p.addf(f, "is %s; %s", short(text), problem)
+		}
+		if pattern.regex != nil {
+			if p.regexes++; p.regexes == maxRegexes+1 {
+				p.addf(f, "is one more regular expression than %d in the file; accepted: at most so many, and patterns with * and **", maxRegexes)
+			}
 		}
 		list = append(list, pattern)
 	}
