@@ -78,21 +78,43 @@ func (s *Set) bindClients(v *inventory, clients Clients, before map[boundKey]*bo
 				"accepted: names with their source, such as %s=…", n, accepted(v.sources), v.sources[0])
 		}
 	}
-	err := clients.Grants(func(g *Grant) error {
-		if g.Plan != "" {
-			if !v.plans[g.Plan] {
-				return fmt.Errorf("weir: plan %s is of no policy; accepted: %s", short(g.Plan), accepted(sorted(v.plans)))
-			}
-			return nil
-		}
-		for _, name := range sorted(g.Limits) {
-			if err := s.bindOwn(v, name, g.Limits[name], own, before); err != nil {
-				return err
-			}
+	err := clients.Grants(func(g *Grant) error { return s.bindGrant(v, g, own, before) })
+	return own, err
+}
+
+// bindGrant binds the limits of a grant, if it has its own, and reports if it makes no sense under these policies.
+func (s *Set) bindGrant(v *inventory, g *Grant, own, before map[boundKey]*bound) error {
+	if g.Plan != "" {
+		if !v.plans[g.Plan] {
+			return fmt.Errorf("weir: plan %s is of no policy; accepted: %s", short(g.Plan), accepted(sorted(v.plans)))
 		}
 		return nil
-	})
-	return own, err
+	}
+	for _, name := range sorted(g.Limits) {
+		if err := s.bindOwn(v, name, g.Limits[name], own, before); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ClientCheck returns a function that reports whether a client with a grant could be used under the current policies: nil, or the
+// reason why [Set.UseClients] would refuse it, without the client's name. So a source of clients can leave out one bad client and use
+// the others. The function is for one pass over the clients, by one goroutine; it remembers its results by grant.
+func (s *Set) ClientCheck() func(client string, g *Grant) error {
+	v, own, results := s.current.Load(), map[boundKey]*bound{}, map[*Grant]error{}
+	return func(client string, g *Grant) error {
+		if len(v.sources) > 1 && !NamesSource(client) {
+			return fmt.Errorf("weir: the client is named by a value alone, and the policies take clients from %s; "+
+				"accepted: a name with its source, such as %s=…", accepted(v.sources), v.sources[0])
+		}
+		err, known := results[g]
+		if !known {
+			err = s.bindGrant(v.inventory, g, own, v.own)
+			results[g] = err
+		}
+		return err
+	}
 }
 
 // bindOwn binds limits of a client's own for the policy, or for all that have plans.

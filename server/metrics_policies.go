@@ -20,13 +20,14 @@ var (
 	configGood    = desc("weir_config_last_reload_successful", "1 if the file of policies that is there now is in force, 0 if it was refused.")
 	configAt      = desc("weir_config_last_reload_timestamp_seconds", "When the policies in force were loaded, since 1970.")
 	clientsNumber = desc("weir_clients", "Clients that have plans or limits of their own.")
-	clientsGood   = desc("weir_clients_last_sync_successful", "1 if what is in the database of clients is in force, 0 if the database is away or a change was refused.")
+	clientsBad    = desc("weir_clients_bad_rows", "Rows of the database of clients that make no sense: their clients keep the last good row, or have the default limits.")
+	clientsGood   = desc("weir_clients_last_sync_successful", "1 if what is in the database of clients is in force, 0 if the database is away, a row is bad or a change was refused.")
 	clientsAt     = desc("weir_clients_last_sync_timestamp_seconds", "When the clients in force were loaded, since 1970.")
 )
 
 // Describe implements prometheus.Collector.
 func (c ruledCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{policyDecisions, configGood, configAt, clientsNumber, clientsGood, clientsAt} {
+	for _, d := range []*prometheus.Desc{policyDecisions, configGood, configAt, clientsNumber, clientsBad, clientsGood, clientsAt} {
 		ch <- d
 	}
 }
@@ -50,7 +51,8 @@ func (c ruledCollector) Collect(ch chan<- prometheus.Metric) {
 	if c.clients != nil {
 		s := c.clients.Status()
 		gauge(ch, clientsNumber, int64(s.Clients))
-		gauge(ch, clientsGood, truth(s.Away == "" && s.Refused == "" && s.FromSnapshot.IsZero()))
+		gauge(ch, clientsBad, int64(s.BadRows))
+		gauge(ch, clientsGood, truth(s.Away == "" && s.Refused == "" && s.BadRows == 0 && s.FromSnapshot.IsZero()))
 		instant(ch, clientsAt, s.Change)
 	}
 }

@@ -59,7 +59,7 @@ func (r *ruled) openClients(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	r.clients, err = clients.Follow(ctx, url, clients.Options{Use: r.set.UseClients, Snapshot: snapshot, Poll: poll, Log: c.Log})
+	r.clients, err = clients.Follow(ctx, url, clients.Options{Policies: r.set, Snapshot: snapshot, Poll: poll, Log: c.Log})
 	return err
 }
 
@@ -112,6 +112,7 @@ func (r *ruled) status(s *httpapi.Status) {
 	f := r.clients.Status()
 	s.Clients = &httpapi.ClientsStatus{
 		Database: f.Database, Clients: f.Clients, Loaded: f.Change, Away: f.Away, AwaySince: f.Since,
+		BadRows: f.BadRows, BadRowsSince: f.BadRowsSince, BadRowErrors: f.BadRowErrors,
 		Refused: f.Refused, RefusedSince: f.RefusedSince, FromSnapshot: f.FromSnapshot, Saved: f.Saved, SaveError: f.SaveError,
 	}
 }

@@ -27,6 +27,7 @@ type clientsCommand struct {
 	Set    clientsSet    `cmd:"" help:"Give a client a plan, or limits of its own, in place of what it had."`
 	Get    clientsGet    `cmd:"" help:"Show a client. The exit code is 1 if there is none of that name."`
 	List   clientsList   `cmd:"" help:"List clients, in order of their names."`
+	Check  clientsCheck  `cmd:"" help:"List the clients that make no sense, with the reason. The exit code is 1 if there are some."`
 	Delete clientsDelete `cmd:"" help:"Delete clients: they have the default limits then."`
 	Import clientsImport `cmd:"" help:"Set all clients of a file of JSON lines, as list --json writes them: all, or none if one makes no sense."`
 }
@@ -95,7 +96,7 @@ func (c *clientsSet) Run(ctx context.Context) error {
 		return err
 	}
 	if err := check(row); err != nil {
-		return err
+		return fmt.Errorf("client %q: %w", row.Name, err)
 	}
 	return c.with(ctx, func(d *clients.Database) error { return d.Set(ctx, row) })
 }
@@ -157,6 +158,44 @@ func (c *clientsList) Run(ctx context.Context, p *program) error {
 		filter := clients.Filter{Plan: c.Plan, Prefix: c.Prefix, After: c.After, Most: c.Most}
 		return showClients(p.stdout, d.List(ctx, filter), c.JSON)
 	})
+}
+
+type clientsCheck struct {
+	databaseFlag
+
+	Config string `type:"existingfile" placeholder:"FILE" help:"The policies: a plan that none of them has is then wrong too, and so is a limit that they refuse."`
+	JSON   bool   `name:"json" help:"List them as JSON, a line for each."`
+}
+
+// Run lists the bad rows.
+func (c *clientsCheck) Run(ctx context.Context, p *program) error {
+	check, err := clientCheck(ctx, c.Config)
+	if err != nil {
+		return err
+	}
+	return c.with(ctx, func(d *clients.Database) error {
+		return showClients(p.stdout, badClients(d.List(ctx, clients.Filter{}), check), c.JSON)
+	})
+}
+
+// badClients leaves out the clients that are good, and those whose time is over.
+func badClients(all iter.Seq2[clients.Client, error], check func(clients.Client) error) iter.Seq2[clients.Client, error] {
+	return func(yield func(clients.Client, error) bool) {
+		now := time.Now()
+		for c, err := range all {
+			if !c.Until.IsZero() && !now.Before(c.Until) {
+				continue
+			}
+			if err == nil {
+				if reason := check(c); reason != nil {
+					err = &clients.RowError{Client: c, Limits: clients.FormatLimits(c.Limits), Err: reason}
+				}
+			}
+			if err != nil && !yield(c, err) {
+				return
+			}
+		}
+	}
 }
 
 type clientsDelete struct {
@@ -228,7 +267,9 @@ func readClients(in io.Reader, check func(clients.Client) error) iter.Seq2[clien
 			var c clients.Client
 			err := json.Unmarshal(lines.Bytes(), &c)
 			if err == nil {
-				err = check(c)
+				if err = check(c); err != nil {
+					err = fmt.Errorf("client %q: %w", c.Name, err)
+				}
 			}
 			if err != nil {
 				err = fmt.Errorf("line %d: %w", n, err)
@@ -243,7 +284,8 @@ func readClients(in io.Reader, check func(clients.Client) error) iter.Seq2[clien
 	}
 }
 
-// clientCheck returns what refuses a client that the policies of a file would refuse; with no file it refuses none.
+// clientCheck returns what refuses a client that the policies of a file would refuse, without its name in the error; with no file it
+// refuses none.
 func clientCheck(ctx context.Context, file string) (func(clients.Client) error, error) {
 	if file == "" {
 		return func(clients.Client) error { return nil }, nil
@@ -252,17 +294,14 @@ func clientCheck(ctx context.Context, file string) (func(clients.Client) error, 
 	if err != nil {
 		return nil, err
 	}
-	good := map[string]bool{} // of plans and limits
+	good := map[string]bool{} // plans and limits
 	return func(c clients.Client) error {
-		what := c.Plan + "\n" + clients.FormatLimits(c.Limits)
-		if good[what] {
+		text := c.Plan + "\n" + clients.FormatLimits(c.Limits)
+		if good[text] {
 			return nil
 		}
-		table, err := clients.NewTable(c)
-		if err == nil {
-			err = set.UseClients(table)
-		}
-		good[what] = err == nil
+		err := set.ClientCheck()(c.Name, &policy.Grant{Plan: c.Plan, Limits: c.Limits})
+		good[text] = err == nil
 		return err
 	}, nil
 }
@@ -298,7 +337,7 @@ func showClients(w io.Writer, all iter.Seq2[clients.Client, error], asJSON bool)
 	if err := out.Flush(); err != nil || bad == 0 {
 		return err
 	}
-	return fmt.Errorf("clients that make no sense: %d; a service refuses all changes until they are mended, or their time is over", bad)
+	return fmt.Errorf("clients that make no sense: %d; a service keeps the last good row of each, or gives it the default limits", bad)
 }
 
 // brokenLine is a client that makes no sense, for people: what it has is shown as it is.
@@ -310,7 +349,7 @@ func brokenLine(b *clients.RowError) string {
 	if b.Limits != "" {
 		text += " limits " + strconv.Quote(b.Limits)
 	}
-	return text + " MAKES NO SENSE: " + b.Error()
+	return text + " MAKES NO SENSE: " + b.Err.Error()
 }
 
 // nameColumns is a client's name, and beside it the form in which logs and statuses show it.

@@ -151,6 +151,12 @@ func TestClientsChecked(t *testing.T) {
 		{"clients import " + file + " --config " + config, exitError, []string{`line 2: `, `client "b": `, "gould"}},
 		{"clients list --json", exitOK, []string{`{"client":"acme","plan":"gold"`}},
 		{"clients get a", exitError, []string{"is not in"}},
+		{"clients set wrong --plan gould", exitOK, []string{""}},
+		{"clients set over --plan gould --until 2020-01-01", exitOK, []string{""}},
+		{"clients check", exitOK, []string{""}},
+		{"clients check --config " + config, exitError, []string{"wrong  ", "plan gould MAKES NO SENSE: weir: plan \"gould\" is of no policy; accepted: gold", "clients that make no sense: 1"}},
+		{"clients check --json --config " + config, exitError, []string{`{"client":"wrong","plan":"gould"`, `"error":"weir: plan`}},
+		{"policy check --clients " + os.Getenv("WEIR_CLIENTS") + " " + config, exitError, []string{"clients that make no sense: 1, the first: client #", "gould", "weir clients check"}},
 	} {
 		checkStep(t, s)
 	}
@@ -191,15 +197,17 @@ func TestClientsShowBrokenRows(t *testing.T) {
 			if _, err := db.ExecContext(t.Context(), `UPDATE weir_clients SET limits = 'api: <many>' WHERE client = 'b'`); err != nil {
 				t.Fatal(err)
 			}
-			const reason = `client "b": weir: limit`
+			const reason = `weir: limit`
 			for _, s := range []step{
 				{"clients list", exitError, []string{"a    ", "\nb  ", `limits "api: <many>" MAKES NO SENSE: ` + reason, "\nc  ", "clients that make no sense: 1"}},
-				{"clients list --json", exitError, []string{`{"client":"a"`, `{"client":"b","limits":"api: <many>"`, `"error":"client \"b\": weir: limit`, `{"client":"c"`, "clients that make no sense: 1"}},
+				{"clients list --json", exitError, []string{`{"client":"a"`, `{"client":"b","limits":"api: <many>"`, `"error":"weir: limit`, `{"client":"c"`, "clients that make no sense: 1"}},
 				{"clients get b", exitError, []string{`limits "api: <many>" MAKES NO SENSE: ` + reason}},
 				{"clients get b --json", exitError, []string{`{"client":"b","limits":"api: <many>"`, `"error":"`}},
 				{"clients get c", exitOK, []string{"plan gold"}},
+				{"clients check", exitError, []string{`b  `, ` limits "api: <many>" MAKES NO SENSE: ` + reason, "clients that make no sense: 1"}},
 				{"clients delete b", exitOK, []string{"1 of 1 deleted"}},
 				{"clients list", exitOK, []string{"c   "}},
+				{"clients check", exitOK, []string{""}},
 			} {
 				checkStep(t, s)
 			}

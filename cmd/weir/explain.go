@@ -48,8 +48,12 @@ func (c *policyExplain) Run(ctx context.Context, p *program) (err error) {
 		return err
 	}
 	if database := cmp.Or(c.Clients, set.Config().Clients.Database); database != "" {
-		if err := loadClients(ctx, set, database); err != nil {
+		bad, err := loadClients(ctx, set, database)
+		if err != nil {
 			return err
+		}
+		if len(bad) > 0 {
+			_, _ = fmt.Fprintf(p.stderr, "clients that make no sense, and have the default limits here: %d, the first: %v\n", len(bad), bad[0])
 		}
 	}
 	explanation, err := set.Explain(ctx, request)

@@ -77,23 +77,26 @@ func plural(n int, one, many string) string {
 func (c *policyCheck) check(ctx context.Context, name string) (*policy.Set, error) {
 	set, err := policy.Load(ctx, name, policy.Options{})
 	if err == nil && c.Clients != "" {
-		err = loadClients(ctx, set, c.Clients)
+		var bad []*clients.RowError
+		if bad, err = loadClients(ctx, set, c.Clients); err == nil && len(bad) > 0 {
+			err = fmt.Errorf("%s: clients that make no sense: %d, the first: %w; weir clients check --config %s shows all", name, len(bad), bad[0], name)
+		}
 	}
 	return set, err
 }
 
-// loadClients gives a set the clients of a database, which is not followed.
-func loadClients(ctx context.Context, set *policy.Set, databaseURL string) error {
+// loadClients gives a set the clients of a database, which is not followed, and returns the bad rows, which it leaves out.
+func loadClients(ctx context.Context, set *policy.Set, databaseURL string) ([]*clients.RowError, error) {
 	d, err := clients.OpenExisting(ctx, databaseURL) // where there is none, none is to be made
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := d.Close(); err != nil {
-		return err
+		return nil, err
 	}
-	f, err := clients.Follow(ctx, databaseURL, clients.Options{Use: set.UseClients, Log: slog.New(slog.DiscardHandler)})
+	f, err := clients.Follow(ctx, databaseURL, clients.Options{Policies: set, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return f.Close()
+	return f.Table().BadRows(), f.Close()
 }

@@ -8,6 +8,9 @@ import (
 	"github.com/weirlimit/weir/policy"
 )
 
+// A check reports why a client with a grant can't be used, or nil. A nil check accepts all.
+type check func(client string, g *policy.Grant) error
+
 // A row is a client as the database or a snapshot has it.
 type row struct {
 	client, plan, limits string
@@ -17,29 +20,30 @@ type row struct {
 // over reports whether the row's time is over: it is then as if it were not there, also if it makes no sense any more.
 func (r *row) over(now time.Time) bool { return r.until <= now.UnixMicro() }
 
-// A brokenError is a row that makes no sense: it will make no more sense when it is read again.
+// A brokenError is of a table that can't be made of the rows of the database. Reading them again would not help.
 type brokenError struct{ error }
 
 func (e brokenError) Unwrap() error { return e.error }
 
 // A pool has one grant for each plan, and for each different set of limits.
 type pool struct {
-	known []map[string]*policy.Grant // by identity; new ones go into the last
+	check check
+	known []map[string]*policy.Grant // by grantID; new ones go into the last
 	texts map[string]*policy.Grant   // limits, as they were written
 	plans map[string]*policy.Grant
 }
 
-func newPool(known ...map[string]*policy.Grant) *pool {
-	return &pool{known: append(known, map[string]*policy.Grant{}), texts: map[string]*policy.Grant{}, plans: map[string]*policy.Grant{}}
+func newPool(check check, known ...map[string]*policy.Grant) *pool {
+	return &pool{check: check, known: append(known, map[string]*policy.Grant{}), texts: map[string]*policy.Grant{}, plans: map[string]*policy.Grant{}}
 }
 
 // pool returns one of the grants that the table has.
-func (t *Table) pool() *pool {
+func (t *Table) pool(check check) *pool {
 	added := make(map[string]*policy.Grant, len(t.added))
 	for _, g := range t.added {
 		added[grantID(g)] = g
 	}
-	return newPool(t.base.pool, added)
+	return newPool(check, t.base.pool, added)
 }
 
 // grantID is equal for equal grants.
@@ -50,7 +54,7 @@ func grantID(g *policy.Grant) string {
 	return FormatLimits(g.Limits)
 }
 
-// term checks a row and returns what it says.
+// term checks a row and returns what it says. The error does not name the client.
 func (p *pool) term(r *row) (term, error) {
 	g, err := p.grant(r)
 	if err == nil && r.from >= r.until {
@@ -60,10 +64,13 @@ func (p *pool) term(r *row) (term, error) {
 		err = fmt.Errorf("clients: client is of %d bytes; accepted: 1 to %d bytes of UTF-8 without NUL", len(r.client), maxClient)
 	}
 	if err == nil {
-		err = checkName(r.client)
+		err = checkName(r.client, policy.MaskClient)
+	}
+	if err == nil && p.check != nil {
+		err = p.check(r.client, g)
 	}
 	if err != nil {
-		return term{}, brokenError{fmt.Errorf("client %s: %w", quoteShort(r.client), err)}
+		return term{}, err
 	}
 	return term{g, r.from, r.until}, nil
 }
@@ -151,31 +158,51 @@ func (b *builder) table() (*Table, error) {
 // A load builds a table from rows.
 type load struct {
 	*builder
-	pool *pool
+	pool   *pool
+	before *Table // nil: none
+	bad    badRows
 }
 
-func newLoad(now func() time.Time, before *Table) *load {
-	l := &load{builder: newBuilder(now), pool: newPool()}
+func newLoad(now func() time.Time, before *Table, check check) *load {
+	l := &load{builder: newBuilder(now), pool: newPool(check), before: before, bad: badRows{}}
 	if before != nil { // equal grants stay the same value
-		l.pool = before.pool()
+		l.pool = before.pool(check)
 	}
 	return l
 }
 
+// row adds a row. The client of a bad one stays as it was before.
 func (l *load) row(r *row) error {
 	if r.over(l.now()) {
 		return nil
 	}
 	at, err := l.pool.term(r)
 	if err != nil {
-		return err
+		if err := l.bad.add(r, err); err != nil {
+			return err
+		}
+		had := false
+		if l.before != nil {
+			at, had = l.before.term(r.client)
+		}
+		if !had {
+			return nil
+		}
 	}
 	return l.add(r.client, at)
 }
 
+func (l *load) table() (*Table, error) {
+	t, err := l.builder.table()
+	if err == nil {
+		t.bad = l.bad
+	}
+	return t, err
+}
+
 // NewTable makes a table of clients that are in no database, as tests have them. Two of one name are an error, as is one that makes no sense.
 func NewTable(clients ...Client) (*Table, error) {
-	l := newLoad(time.Now, nil)
+	l := newLoad(time.Now, nil, nil)
 	for _, c := range clients {
 		if err := c.Validate(); err != nil {
 			return nil, err
@@ -184,7 +211,14 @@ func NewTable(clients ...Client) (*Table, error) {
 			return nil, err
 		}
 	}
-	return l.table()
+	t, err := l.table()
+	if err != nil {
+		return nil, err
+	}
+	for _, bad := range t.BadRows() {
+		return nil, bad
+	}
+	return t, nil
 }
 
 func rowOf(c *Client) *row {

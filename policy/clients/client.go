@@ -48,12 +48,12 @@ func (c Client) Validate() error {
 	case len(c.Note) > maxNote || !isText(c.Note):
 		return fmt.Errorf("clients: note of client %s is %s; accepted: at most %d bytes of UTF-8 without NUL", quoteShort(c.Name), quoteShort(c.Note), maxNote)
 	}
-	return errors.Join(checkName(c.Name), c.validateTimes(), c.validateLimits())
+	return errors.Join(checkName(c.Name, quoteShort), c.validateTimes(), c.validateLimits())
 }
 
 // checkName refuses a name with a source that is not written as policies look it up: it would be the
-// name of nobody.
-func checkName(name string) error {
+// name of nobody. The error has names as show returns them.
+func checkName(name string, show func(string) string) error {
 	canonical, err := policy.ClientName(name)
 	switch {
 	case err != nil:
@@ -62,7 +62,7 @@ func checkName(name string) error {
 		source, _, _ := strings.Cut(canonical, "=")
 		return fmt.Errorf("clients: client has the source %s and a value that is not hashed; accepted: # and its SHA-256, as weir clients set writes it", source)
 	case canonical != name:
-		return fmt.Errorf("clients: client is %s; accepted: its canonical form %s", quoteShort(name), quoteShort(canonical))
+		return fmt.Errorf("clients: client is %s; accepted: its canonical form %s", show(name), show(canonical))
 	}
 	return nil
 }

@@ -206,7 +206,7 @@ func (d *Database) scanClient(in interface{ Scan(into ...any) error }) (c Client
 		return Client{}, d.at.explain(err)
 	}
 	c.Plan, c.From, c.Until, c.Updated = plan.V, moment(from), moment(until), moment(updated)
-	at, err := newPool().term(&row{c.Name, plan.V, limits.V, orElse(from, since), orElse(until, forever)})
+	at, err := newPool(nil).term(&row{c.Name, plan.V, limits.V, orElse(from, since), orElse(until, forever)})
 	if err != nil {
 		return c, &RowError{Client: c, Limits: limits.V, Err: err}
 	}

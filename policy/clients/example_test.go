@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/weirlimit/weir"
@@ -54,7 +55,7 @@ policies:
 		fmt.Println(err)
 		return
 	}
-	follower, err := clients.Follow(ctx, url, clients.Options{Use: set.UseClients, Snapshot: filepath.Join(os.TempDir(), "weir-example.snapshot"), Log: quiet})
+	follower, err := clients.Follow(ctx, url, clients.Options{Policies: set, Snapshot: filepath.Join(os.TempDir(), "weir-example.snapshot"), Log: quiet})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -169,6 +170,6 @@ func ExampleScript() {
 func ExampleRowError() {
 	_, err := clients.ParseLimits("10 a minute")
 	row := &clients.RowError{Client: clients.Client{Name: "acme"}, Limits: "10 a minute", Err: err}
-	fmt.Println(row.Client.Name, row.Error() == err.Error(), errors.Is(row, err))
+	fmt.Println(row.Client.Name, strings.HasPrefix(row.Error(), "client #822b33ad: weir: limit has "), errors.Is(row, err))
 	// Output: acme true true
 }

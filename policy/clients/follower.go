@@ -17,10 +17,9 @@ import (
 
 // Options are what a Follower may be told. The zero Options are good.
 type Options struct {
-	// Use, if not nil, is called with each next table before it takes effect, and takes it, or refuses it with an error: then nothing changes.
-	// UseClients of a policy.Set is such a function. It is called by one goroutine at a time, and logs itself what it takes and refuses, as a
-	// policy.Set does that has a Log: the follower then says it at the level of debugging only, and in its Status.
-	Use func(policy.Clients) error
+	// Policies, if not nil, check each client and use each next table before it takes effect. A *policy.Set is one. They are called by
+	// one goroutine at a time, and log what they use and refuse: the follower then logs that at the level of debugging only.
+	Policies Policies
 	// Snapshot, if not empty, is the path of a file in which the clients are kept, and from which a Follower starts if the database is away.
 	Snapshot string
 	// Poll is how often to ask the database whether something changed, 10ms to 1h. 0 is a second for PostgreSQL, which also tells of changes by
@@ -30,11 +29,19 @@ type Options struct {
 	Now  func() time.Time // the clock of valid_from and valid_until; nil for time.Now
 }
 
+// Policies decide which clients can be used.
+type Policies interface {
+	// ClientCheck returns a function that reports why a client with a grant can't be used, or nil. The client's row is then a bad row.
+	ClientCheck() func(client string, g *policy.Grant) error
+	// UseClients uses clients, or refuses all of them with an error: then nothing changes.
+	UseClients(c policy.Clients) error
+}
+
 // A Follower keeps the clients of a database in memory, and up with it. It is a [policy.Clients] itself.
 type Follower struct {
 	at       *location
-	use      func(policy.Clients) error
-	told     slog.Level // of what use takes and refuses
+	policies Policies   // nil: none
+	told     slog.Level // of what policies use and refuse
 	poll     time.Duration
 	log      *slog.Logger
 	now      func() time.Time
@@ -47,22 +54,16 @@ type Follower struct {
 
 	// Of the goroutine that follows.
 	mark    mark     // of the table in use
+	bad     backoff  // of the bad rows of the table in use
 	refused *refused // what was offered since, if it was not taken
 }
 
 // A refused change is one that is not in effect.
 type refused struct {
-	at    mark
-	table *Table // nil if a row is broken
-	// What refused it may be gone without a change: a plan may come, and the time of a row may be over. It is looked at again then.
-	again time.Time
-	pause time.Duration // before that
-}
+	backoff
 
-// saved is a table that is to be written to the snapshot.
-type saved struct {
 	at    mark
-	table *Table
+	table *Table // nil if none could be made
 }
 
 // Follow loads the clients of the database at a URL, see [Open], and follows it until Close; ctx is for the loading. If it can't be
@@ -91,7 +92,7 @@ func Follow(ctx context.Context, databaseURL string, o Options) (*Follower, erro
 }
 
 func newFollower(at *location, o Options) (*Follower, error) {
-	f := &Follower{at: at, use: o.Use, poll: o.Poll, log: o.Log, now: o.Now, snapshot: o.Snapshot, unsaved: make(chan saved, 1)}
+	f := &Follower{at: at, policies: o.Policies, poll: o.Poll, log: o.Log, now: o.Now, snapshot: o.Snapshot, unsaved: make(chan saved, 1)}
 	switch {
 	case o.Poll == 0 && at.postgres != nil:
 		f.poll = time.Second
@@ -101,9 +102,8 @@ func newFollower(at *location, o Options) (*Follower, error) {
 		return nil, fmt.Errorf("clients: poll is %s; accepted: 10ms to 1h", o.Poll)
 	}
 	f.told = slog.LevelDebug
-	if f.use == nil {
+	if f.policies == nil {
 		f.told = slog.LevelInfo
-		f.use = func(policy.Clients) error { return nil }
 	}
 	if f.log == nil {
 		f.log = slog.Default()
@@ -121,7 +121,7 @@ func (f *Follower) start(ctx context.Context) error {
 	if err == nil || f.snapshot == "" || errors.Is(ctx.Err(), context.Canceled) {
 		return err
 	}
-	t, h, other := readSnapshot(f.snapshot, f.now)
+	t, h, other := readSnapshot(f.snapshot, f.now, f.check())
 	if other == nil {
 		t.source = f.at.shown
 		other = f.use(t)
@@ -130,7 +130,10 @@ func (f *Follower) start(ctx context.Context) error {
 		return errors.Join(err, other)
 	}
 	f.take(t, h.At)
-	f.shown.started(h, f.now())
+	f.shown.started(t, h, f.now())
+	if len(t.bad) > 0 {
+		f.logBadRows(ctx, t)
+	}
 	f.log.Warn("clients: started from the snapshot, not from the database", "snapshot", f.snapshot, "written", h.Written,
 		"age", f.now().Sub(h.Written).Round(time.Second), "of", h.Database, "clients", t.Len(), "error", err)
 	if h.Database != f.at.shown {
@@ -138,6 +141,21 @@ func (f *Follower) start(ctx context.Context) error {
 			"of", h.Database, "database", f.at.shown)
 	}
 	return nil
+}
+
+// check returns what checks each client of one table.
+func (f *Follower) check() check {
+	if f.policies == nil {
+		return nil
+	}
+	return f.policies.ClientCheck()
+}
+
+func (f *Follower) use(t *Table) error {
+	if f.policies == nil {
+		return nil
+	}
+	return f.policies.UseClients(t)
 }
 
 // load is the first loading from the database.
@@ -175,28 +193,6 @@ func (f *Follower) Grants(each func(*policy.Grant) error) error { return f.curre
 
 // Table returns the clients as they are now.
 func (f *Follower) Table() *Table { return f.current.Load() }
-
-// Backing off while the database is away, from and to.
-const (
-	firstWait = 100 * time.Millisecond
-	lastWait  = 5 * time.Second
-)
-
-// Pauses between looking again at a change that was refused, from and to.
-const (
-	firstAgain = 250 * time.Millisecond
-	lastAgain  = 10 * time.Second
-)
-
-// nextAgain is the pause after one of before, 0 for none, if looking took so long: it takes no more than a twentieth of a processor.
-func nextAgain(before, took time.Duration) time.Duration {
-	return max(min(max(2*before, firstAgain), lastAgain), 20*took)
-}
-
-// rest is the pause after a step that took so long. Changes that come thick are taken together, but none has to wait long for that.
-func rest(took time.Duration) time.Duration {
-	return min(max(took, 10*time.Millisecond), 100*time.Millisecond)
-}
 
 // run follows until ctx ends, through whatever goes wrong.
 func (f *Follower) run(ctx context.Context) {
@@ -274,9 +270,10 @@ func (f *Follower) step(ctx context.Context, d *Database) error {
 	case now != nil && at == f.mark:
 		f.refused = nil
 		f.shown.mended()
+		f.retry(ctx, now)
 		return nil
 	case f.refused == nil || at != f.refused.at:
-	case time.Now().Before(f.refused.again):
+	case !f.refused.due():
 		return nil
 	case f.refused.table != nil:
 		f.offer(ctx, f.refused.table, at)
@@ -298,16 +295,21 @@ func (f *Follower) step(ctx context.Context, d *Database) error {
 // next returns the table that the database has now.
 func (f *Follower) next(ctx context.Context, d *Database, now *Table) (*Table, mark, error) {
 	if now == nil {
-		return d.load(ctx, f.now, nil)
+		t, at, err := d.load(ctx, f.now, nil, f.check())
+		if err == nil {
+			t, err = f.keep(t)
+		}
+		return t, at, err
 	}
 	changed, at, ok, err := d.changes(ctx, f.mark)
 	if err != nil {
 		return nil, at, err
 	}
 	if !ok {
-		return d.load(ctx, f.now, now)
+		t, at, err := d.load(ctx, f.now, now, f.check())
+		return t, at, err
 	}
-	t, err := now.with(changed)
+	t, err := now.with(changed, f.check())
 	return t, at, err
 }
 
@@ -320,8 +322,10 @@ func (f *Follower) offer(ctx context.Context, t *Table, at mark) {
 		return
 	}
 	f.take(t, at)
-	f.shown.took(t, f.now())
 	f.log.Log(ctx, f.told, "clients: in effect", "database", f.at.shown, "clients", t.Len(), "change", at.Number)
+	if f.shown.took(t, f.now()) {
+		f.logBadRows(ctx, t)
+	}
 	if f.snapshot == "" {
 		return
 	}
@@ -334,49 +338,22 @@ func (f *Follower) offer(ctx context.Context, t *Table, at mark) {
 
 func (f *Follower) take(t *Table, at mark) {
 	f.current.Store(t)
-	f.mark, f.refused = at, nil
+	f.mark, f.refused, f.bad = at, nil, backoff{}
 }
 
-// refuse notes that a change is not in effect, and when to look at it again. table is nil if it is of a row that is broken.
+// refuse notes that a change is not in effect, and when to look at it again. table is nil if none could be made.
 func (f *Follower) refuse(ctx context.Context, at mark, table *Table, began time.Time, err error) {
-	var before time.Duration
+	r := &refused{at: at, table: table}
 	if f.refused != nil && f.refused.at == at {
-		before = f.refused.pause
+		r.pause = f.refused.pause
 	}
-	pause := nextAgain(before, time.Since(began))
-	f.refused = &refused{at: at, table: table, again: time.Now().Add(pause), pause: pause}
+	r.next(began)
+	f.refused = r
 	if f.shown.refused(err, f.now()) {
 		level := slog.LevelError
 		if table != nil {
 			level = f.told
 		}
 		f.log.Log(ctx, level, "clients: a change is refused as a whole; the clients stay as they are", "database", f.at.shown, "change", at.Number, "error", err)
-	}
-}
-
-// save writes each table that took effect, the latest only if they come thick.
-func (f *Follower) save(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			select {
-			case s := <-f.unsaved:
-				f.write(s)
-			default:
-			}
-			return
-		case s := <-f.unsaved:
-			began := time.Now()
-			f.write(s)
-			sleep(ctx, max(time.Second, 20*time.Since(began))) // at most a twentieth of a processor
-		}
-	}
-}
-
-func (f *Follower) write(s saved) {
-	h := snapshotHead{Version: snapshotVersion, Database: f.at.shown, Written: f.now().UTC(), At: s.at, Clients: s.table.Len()}
-	err := writeSnapshot(f.snapshot, h, s.table)
-	if f.shown.wrote(err, h.Written) {
-		f.log.Error("clients: the snapshot can't be written", "snapshot", f.snapshot, "error", err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"hash/maphash"
 	"math"
 	"math/bits"
+
+	"github.com/weirlimit/weir/policy"
 )
 
 // An index finds the place of a name among many, in constant time and without pointers, so that a million names cost little memory and
@@ -40,7 +42,7 @@ func (x *index) seal() error {
 		i := x.first(h)
 		for ; x.slots[i] != 0; i = x.next(i) {
 			if x.is(x.slots[i], h, string(name)) {
-				return fmt.Errorf("client %s is there twice", quoteShort(string(name)))
+				return fmt.Errorf("client %s is there twice", policy.MaskClient(string(name)))
 			}
 		}
 		x.slots[i] = h<<32 | uint64(place+1)

@@ -3,6 +3,7 @@ package clients_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -120,6 +121,38 @@ func tryFollow(t testing.TB, url string, o clients.Options) (*clients.Follower, 
 		o.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
 	return clients.Follow(t.Context(), url, o)
+}
+
+// policies check and use clients as its functions say. The zero value accepts all.
+type policies struct {
+	check func(*policy.Grant) error
+	use   func(policy.Clients) error
+}
+
+func (p policies) ClientCheck() func(string, *policy.Grant) error {
+	return func(_ string, g *policy.Grant) error {
+		if p.check == nil {
+			return nil
+		}
+		return p.check(g)
+	}
+}
+
+func (p policies) UseClients(c policy.Clients) error {
+	if p.use == nil {
+		return nil
+	}
+	return p.use(c)
+}
+
+// without refuses grants of a plan.
+func without(plan string) func(*policy.Grant) error {
+	return func(g *policy.Grant) error {
+		if g.Plan == plan {
+			return errors.New("plan " + plan + " is unknown")
+		}
+		return nil
+	}
 }
 
 // until waits for a condition.

@@ -126,22 +126,6 @@ func TestSnapshotFile(t *testing.T) {
 	})
 }
 
-// A restart must not end a service that runs: what is broken in the database is refused then too, and the snapshot has what was good.
-func TestStartWithBrokenClient(t *testing.T) {
-	forEach(t, func(t *testing.T, url string) {
-		set(t, open(t, url), clients.Client{Name: "acme", Plan: "gold"})
-		path := filepath.Join(t.TempDir(), "clients.snapshot")
-		follow(t, url, clients.Options{Snapshot: path}).Close()
-		run(t, url, `INSERT INTO weir_clients (client, limits) VALUES ('umbrella', 'many')`)
-		f := follow(t, url, clients.Options{Snapshot: path})
-		if s := f.Status(); s.FromSnapshot.IsZero() || !strings.Contains(s.Refused, "umbrella") || has(f, "acme") != "gold" {
-			t.Errorf("%+v", s)
-		}
-		run(t, url, `DELETE FROM weir_clients WHERE client = 'umbrella'`)
-		until(t, "it is mended", func() bool { s := f.Status(); return s.Refused == "" && s.FromSnapshot.IsZero() })
-	})
-}
-
 // A service that started from the snapshot is up with the database as soon as that is back, also if nothing was changed in it.
 func TestBackUnchanged(t *testing.T) {
 	a := outages["sqlite"](t)

@@ -17,13 +17,13 @@ func TestReadersSeeWholeChanges(t *testing.T) {
 	forEach(t, func(t *testing.T, url string) {
 		run(t, url, `INSERT INTO weir_clients (client, plan) VALUES ('a', 'p0'), ('b', 'p0')`)
 		var seen atomic.Int64
-		f := follow(t, url, clients.Options{Poll: 10 * time.Millisecond, Use: func(c policy.Clients) error {
+		f := follow(t, url, clients.Options{Poll: 10 * time.Millisecond, Policies: policies{use: func(c policy.Clients) error {
 			if a, b := has(c, "a"), has(c, "b"); a != b {
 				t.Errorf("a has %s, b has %s", a, b)
 			}
 			seen.Add(1)
 			return nil
-		}})
+		}}})
 		done := make(chan struct{})
 		var readers sync.WaitGroup
 		for range 4 {

@@ -1,21 +1,30 @@
 package clients
 
-import "fmt"
+import (
+	"fmt"
 
-// A RowError is a client in the database that makes no sense: a service refuses all changes until it is mended.
+	"github.com/weirlimit/weir/policy"
+)
+
+// A RowError is a bad row of the database: it makes no sense, or a Follower's policies refuse it. The client keeps the last good row
+// that the Follower had for it, or has the default limits.
 type RowError struct {
 	Client Client // without its limits
 	Limits string // as they are in the database
-	Err    error
+	Err    error  // the reason; it does not name the client
 }
 
-func (b *RowError) Error() string { return b.Err.Error() }
+// Error returns the reason after the client's name, which is masked: see [policy.MaskClient].
+func (b *RowError) Error() string {
+	return "client " + policy.MaskClient(b.Client.Name) + ": " + b.Err.Error()
+}
 
+// Unwrap returns the reason.
 func (b *RowError) Unwrap() error { return b.Err }
 
-// MarshalJSON writes what MarshalJSON of a Client does, and why it makes no sense, under error.
+// MarshalJSON writes what MarshalJSON of a Client does, and the reason, under error.
 func (b *RowError) MarshalJSON() ([]byte, error) {
-	return b.Client.marshal(b.Limits, b.Error())
+	return b.Client.marshal(b.Limits, b.Err.Error())
 }
 
 // checkText returns an error for a text that no row can have: one database would not find it, and another refuse the question.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weirlimit/weir/identity"
 	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/policy/clients"
 )
@@ -40,7 +41,7 @@ func TestFollowIntoASet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := follow(t, url, clients.Options{Use: s.UseClients})
+		f := follow(t, url, clients.Options{Policies: s})
 		check := func(client string) policy.Decision {
 			t.Helper()
 			d, err := s.Check(t.Context(), &policy.Request{Path: "/", Header: map[string][]string{"X-Client": {client}}})
@@ -67,9 +68,9 @@ func TestFollowIntoASet(t *testing.T) {
 			t.Errorf("%+v", d.Decision)
 		}
 
-		set(t, d, clients.Client{Name: "acme", Plan: "platinum"})
-		until(t, "an unknown plan is refused", func() bool { return f.Status().Refused != "" })
-		if s := f.Status(); !strings.Contains(s.Refused, `client "acme"`) || !strings.Contains(s.Refused, "platinum") || has(f, "acme") != "" {
+		set(t, d, clients.Client{Name: "acme", Plan: "platinum"}, clients.Client{Name: "umbrella", Plan: "gold"})
+		until(t, "an unknown plan is a bad row, and holds up no other", func() bool { return f.Status().BadRows == 1 && has(f, "umbrella") == "gold" })
+		if s := f.Status(); !strings.Contains(s.BadRowErrors[0], identity.Mask("acme")) || !strings.Contains(s.BadRowErrors[0], "platinum") || has(f, "acme") != "" {
 			t.Errorf("%+v", s)
 		}
 		if err := s.Replace(parse(t, 10, `      platinum: ["100/1h"]`)); err != nil {
@@ -91,13 +92,13 @@ func TestChangesAreLoggedOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Use = s.UseClients
+		o.Policies = s
 		f := follow(t, url, o)
 		d := open(t, url)
 		set(t, d, clients.Client{Name: "acme", Plan: "gold"})
 		until(t, "a change is in effect", func() bool { return has(f, "acme") == "gold" })
 		set(t, d, clients.Client{Name: "acme", Plan: "platinum"})
-		until(t, "one is refused", func() bool { return f.Status().Refused != "" })
+		until(t, "a row is bad", func() bool { return f.Status().BadRows == 1 })
 		source := f.Status().Database
 		if err := f.Close(); err != nil { // so that the log can be read
 			t.Fatal(err)
@@ -105,16 +106,16 @@ func TestChangesAreLoggedOnce(t *testing.T) {
 		lines := slices.DeleteFunc(strings.Split(strings.TrimSuffix(log.String(), "\n"), "\n"), func(line string) bool {
 			return strings.Contains(line, `msg="policies: `) // a warning about the configuration
 		})
-		if len(lines) != 3 { // the first has no clients
+		if len(lines) != 4 { // the first has no clients
 			t.Fatalf("logged %s", &log)
 		}
-		for i, want := range []string{"a change is in use", "a change is in use", `client \"acme\"`} {
+		for i, want := range []string{"a change is in use", "a change is in use", "a change is in use", "client " + identity.Mask("acme")} {
 			if !strings.Contains(lines[i], want) || !strings.Contains(lines[i], source) {
 				t.Errorf("logged %s, want %q and %q", lines[i], want, source)
 			}
 		}
-		if !strings.Contains(lines[2], "platinum") || !strings.Contains(lines[2], "level=ERROR") || s.Status().Clients.Source != source {
-			t.Errorf("logged %s, source %q", lines[2], s.Status().Clients.Source)
+		if !strings.Contains(lines[3], "platinum") || !strings.Contains(lines[3], "level=ERROR") || s.Status().Clients.Source != source {
+			t.Errorf("logged %s, source %q", lines[3], s.Status().Clients.Source)
 		}
 	})
 }

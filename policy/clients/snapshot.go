@@ -106,19 +106,19 @@ func encodeSnapshot(w io.Writer, h snapshotHead, t *Table) error {
 }
 
 // readSnapshot reads a file that writeSnapshot wrote. What is not whole is an error.
-func readSnapshot(path string, now func() time.Time) (*Table, snapshotHead, error) {
+func readSnapshot(path string, now func() time.Time, check check) (*Table, snapshotHead, error) {
 	f, err := os.Open(path) //nolint:gosec // the operator's
 	if err != nil {
 		return nil, snapshotHead{}, fmt.Errorf("clients: the snapshot: %w", err)
 	}
-	t, h, err := decodeSnapshot(f, now)
+	t, h, err := decodeSnapshot(f, now, check)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, h, fmt.Errorf("clients: the snapshot %s is damaged, or is none: %w", path, err)
 	}
 	return t, h, nil
 }
 
-func decodeSnapshot(r io.Reader, now func() time.Time) (t *Table, h snapshotHead, err error) {
+func decodeSnapshot(r io.Reader, now func() time.Time, check check) (t *Table, h snapshotHead, err error) {
 	z, err := gzip.NewReader(bufio.NewReaderSize(r, 1<<16))
 	if err != nil {
 		return nil, h, err
@@ -134,7 +134,7 @@ func decodeSnapshot(r io.Reader, now func() time.Time) (t *Table, h snapshotHead
 	if h.Version != snapshotVersion {
 		return nil, h, fmt.Errorf("it is of version %d; accepted: %d", h.Version, snapshotVersion)
 	}
-	l := newLoad(now, nil)
+	l := newLoad(now, nil, check)
 	n := 0
 	for ; lines.Scan(); n++ {
 		var c snapshotLine

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -17,7 +18,13 @@ type Status struct {
 	Since time.Time
 	// FromSnapshot is when the snapshot was written that is in effect, for want of the database; the zero Time if it is not.
 	FromSnapshot time.Time
-	// Refused says why the latest change is not in effect, and RefusedSince when; "" if all is.
+	// BadRows is the number of rows that could not be used, and BadRowsSince is when the first of them was found. Each of their clients
+	// keeps its last good row, or has the default limits. BadRowErrors are the reasons, of at most 10 rows in order of their names,
+	// which are masked. See also [Table.BadRows].
+	BadRows      int
+	BadRowsSince time.Time
+	BadRowErrors []string
+	// Refused is the reason why the latest change is not in effect at all, and RefusedSince when; "" if it is.
 	Refused      string
 	RefusedSince time.Time
 	Refusals     int64 // how many changes were refused
@@ -59,19 +66,42 @@ func (s *shown) back() (news bool) {
 	return news
 }
 
-func (s *shown) took(t *Table, now time.Time) {
+// took notes that a table is in effect. It reports whether other rows are bad now.
+func (s *shown) took(t *Table, now time.Time) (news bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status.Clients, s.status.Change, s.status.FromSnapshot = t.Len(), now, time.Time{}
 	s.status.Changes++
 	s.status.Refused, s.status.RefusedSince, s.refuses = "", time.Time{}, nil
+	return s.setBadRows(t, now)
 }
 
 // started is took, from a snapshot: what was refused stays refused.
-func (s *shown) started(h snapshotHead, now time.Time) {
+func (s *shown) started(t *Table, h snapshotHead, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.status.Clients, s.status.Change, s.status.FromSnapshot = h.Clients, now, h.Written
+	s.status.Clients, s.status.Change, s.status.FromSnapshot = t.Len(), now, h.Written
+	s.setBadRows(t, now)
+}
+
+// mostBadRowErrors is how many bad rows a Status has the reasons of.
+const mostBadRowErrors = 10
+
+func (s *shown) setBadRows(t *Table, now time.Time) (news bool) {
+	var texts []string
+	for _, bad := range t.bad.list(mostBadRowErrors) {
+		texts = append(texts, bad.Error())
+	}
+	before := &s.status
+	news = before.BadRows != len(t.bad) || !slices.Equal(before.BadRowErrors, texts)
+	switch {
+	case len(t.bad) == 0:
+		before.BadRowsSince = time.Time{}
+	case before.BadRows == 0:
+		before.BadRowsSince = now
+	}
+	before.BadRows, before.BadRowErrors = len(t.bad), texts
+	return news
 }
 
 func (s *shown) refused(err error, now time.Time) (news bool) {

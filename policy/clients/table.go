@@ -21,6 +21,7 @@ type Table struct {
 	added []*policy.Grant // of over, not in base; in the order in which they came
 	uses  map[*policy.Grant]int
 	count int // of clients
+	bad   badRows
 
 	source string // the URL of the database, without a password; "" if it is of none
 }
@@ -111,11 +112,11 @@ func (t *Table) Unqualified() int {
 	return n
 }
 
-// Grants implements [policy.Clients]. An error of f is returned with the name of a client that has the grant.
+// Grants implements [policy.Clients]. An error of f is returned with the masked name of a client that has the grant.
 func (t *Table) Grants(f func(*policy.Grant) error) error {
 	for g := range t.used() {
 		if err := f(g); err != nil {
-			return fmt.Errorf("client %s: %w", quoteShort(t.holder(g)), err)
+			return fmt.Errorf("client %s: %w", policy.MaskClient(t.holder(g)), err)
 		}
 	}
 	return nil
@@ -171,26 +172,45 @@ func (t *Table) all() iter.Seq2[string, term] {
 	}
 }
 
-// with returns the table after a change; nil of a row is for a client that is gone. It returns the first row that makes no sense as an error.
-func (t *Table) with(changes map[string]*row) (*Table, error) {
+// with returns the table after a change; a nil row is for a client that is gone. The client of a bad row stays as it is.
+func (t *Table) with(changes map[string]*row, check check) (*Table, error) {
+	next := t.clone()
+	p := next.pool(check)
+	for name, r := range changes {
+		at := term{}
+		if r != nil && !r.over(t.now()) {
+			var err error
+			if at, err = p.term(r); err != nil {
+				if err := next.bad.add(r, err); err != nil {
+					return nil, err
+				}
+				continue
+			}
+		}
+		delete(next.bad, name)
+		next.put(name, at)
+	}
+	return next.tidy()
+}
+
+// clone returns a copy that can be changed.
+func (t *Table) clone() *Table {
 	next := &Table{
-		now: t.now, base: t.base, count: t.count,
-		over: maps.Clone(t.over), added: slices.Clone(t.added), uses: maps.Clone(t.uses),
+		now: t.now, base: t.base, count: t.count, source: t.source,
+		over: maps.Clone(t.over), added: slices.Clone(t.added), uses: maps.Clone(t.uses), bad: maps.Clone(t.bad),
 	}
 	if next.over == nil {
 		next.over, next.uses = map[string]term{}, map[*policy.Grant]int{}
 	}
-	p := next.pool()
-	for _, name := range slices.Sorted(maps.Keys(changes)) { // so that the error is always the same
-		at := term{}
-		if r := changes[name]; r != nil && !r.over(t.now()) {
-			var err error
-			if at, err = p.term(r); err != nil {
-				return nil, err
-			}
-		}
-		next.put(name, at)
+	if next.bad == nil {
+		next.bad = badRows{}
 	}
+	return next
+}
+
+// tidy ends a change: it leaves out grants that nobody has, and builds the base anew if much has changed.
+func (t *Table) tidy() (*Table, error) {
+	next := t
 	next.added = slices.DeleteFunc(next.added, func(g *policy.Grant) bool { return next.uses[g] == 0 })
 	maps.DeleteFunc(next.uses, func(_ *policy.Grant, n int) bool { return n == 0 })
 	if len(next.over) > max(leastOver, t.base.index.len()/partOver) {
@@ -234,5 +254,9 @@ func (t *Table) rebuilt() (*Table, error) {
 			return nil, err
 		}
 	}
-	return b.table()
+	next, err := b.table()
+	if err == nil {
+		next.bad, next.source = t.bad, t.source
+	}
+	return next, err
 }

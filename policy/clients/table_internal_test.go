@@ -2,7 +2,6 @@ package clients
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -58,7 +57,7 @@ func TestTableIsAMap(t *testing.T) {
 		now := time.Unix(1_800_000_000, 0)
 		clock := func() time.Time { return now }
 		m := model{}
-		table, err := newLoad(clock, nil).table()
+		table, err := newLoad(clock, nil, nil).table()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +75,7 @@ func TestTableIsAMap(t *testing.T) {
 					m[name] = *r
 				}
 			}
-			if table, err = table.with(changes); err == nil && rapid.IntRange(0, 4).Draw(t, "rebuild") == 0 {
+			if table, err = table.with(changes, nil); err == nil && rapid.IntRange(0, 4).Draw(t, "rebuild") == 0 {
 				table, err = table.rebuilt()
 			}
 			if err == nil && rapid.IntRange(0, 4).Draw(t, "snapshot") == 0 {
@@ -96,7 +95,7 @@ func throughSnapshot(table *Table) (*Table, error) {
 	if err := encodeSnapshot(&file, snapshotHead{Version: snapshotVersion, Clients: table.Len()}, table); err != nil {
 		return nil, err
 	}
-	table, _, err := decodeSnapshot(&file, table.now)
+	table, _, err := decodeSnapshot(&file, table.now, nil)
 	return table, err
 }
 
@@ -162,7 +161,7 @@ func compare(t *rapid.T, table *Table, m model, now time.Time) {
 
 // A change of many builds the base anew, and one of few does not.
 func TestBaseIsBuiltAnew(t *testing.T) {
-	table, err := newLoad(time.Now, nil).table()
+	table, err := newLoad(time.Now, nil, nil).table()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +171,7 @@ func TestBaseIsBuiltAnew(t *testing.T) {
 		for i := from; i < to; i++ {
 			changes[fmt.Sprint(i)] = &row{client: fmt.Sprint(i), plan: "gold", from: since, until: forever}
 		}
-		if table, err = table.with(changes); err != nil {
+		if table, err = table.with(changes, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -191,9 +190,9 @@ func TestBaseIsBuiltAnew(t *testing.T) {
 	}
 }
 
-// A change that is broken leaves the table that it is made from alone.
-func TestBrokenChange(t *testing.T) {
-	table, err := NewTable(Client{Name: "acme", Plan: "gold"})
+// The client of a bad row stays as it is, and so does the table that the change is made from.
+func TestBadRow(t *testing.T) {
+	table, err := NewTable(Client{Name: "acme", Plan: "gold"}, Client{Name: "b", Plan: "gold"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,16 +204,22 @@ func TestBrokenChange(t *testing.T) {
 		{client: "b\x00", plan: "gold", until: forever},
 		{client: "", plan: "gold", until: forever},
 	} {
-		next, err := table.with(map[string]*row{"acme": nil, "b": &r})
-		if _, ok := errors.AsType[brokenError](err); !ok || next != nil {
-			t.Errorf("%+v: %v", r, err)
+		next, err := table.with(map[string]*row{"acme": nil, "b": &r}, nil)
+		if err != nil || next.Len() != 1 || len(next.BadRows()) != 1 || len(table.BadRows()) != 0 {
+			t.Fatalf("%+v: %v, %d", r, err, next.Len())
+		}
+		if g, ok := next.Grant("b"); !ok || g.Plan != "gold" {
+			t.Errorf("%+v: b has %v", r, g)
+		}
+		if next, err = next.rebuilt(); err != nil || len(next.BadRows()) != 1 {
+			t.Errorf("%+v: built anew: %v, %v", r, err, next.BadRows())
 		}
 	}
-	if g, ok := table.Grant("acme"); !ok || g.Plan != "gold" || table.Len() != 1 {
+	if g, ok := table.Grant("acme"); !ok || g.Plan != "gold" || table.Len() != 2 {
 		t.Errorf("acme has %v", g)
 	}
-	// One whose time is over need not make sense.
-	if _, err := table.with(map[string]*row{"b": {client: "b", limits: "?", from: since, until: 1}}); err != nil {
+	// One whose time is over need not make sense, and is gone.
+	if next, err := table.with(map[string]*row{"b": {client: "b", limits: "?", from: since, until: 1}}, nil); err != nil || next.Len() != 1 || len(next.BadRows()) != 0 {
 		t.Error(err)
 	}
 }
@@ -233,7 +238,7 @@ func TestSnapshotsThatAreRefused(t *testing.T) {
 		return file.Bytes()
 	}
 	good := encoded(snapshotHead{Version: snapshotVersion, Clients: 2})
-	if _, _, err := decodeSnapshot(bytes.NewReader(good), time.Now); err != nil {
+	if _, _, err := decodeSnapshot(bytes.NewReader(good), time.Now, nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, data := range map[string][]byte{
@@ -243,12 +248,12 @@ func TestSnapshotsThatAreRefused(t *testing.T) {
 		"text":               []byte("clients"),
 		"with a changed sum": append(slices.Clone(good[:len(good)-8]), 1, 2, 3, 4, 5, 6, 7, 8),
 	} {
-		if _, _, err := decodeSnapshot(bytes.NewReader(data), time.Now); err == nil {
+		if _, _, err := decodeSnapshot(bytes.NewReader(data), time.Now, nil); err == nil {
 			t.Errorf("one %s is accepted", name)
 		}
 	}
 	for n := range good {
-		if _, _, err := decodeSnapshot(bytes.NewReader(good[:n]), time.Now); err == nil {
+		if _, _, err := decodeSnapshot(bytes.NewReader(good[:n]), time.Now, nil); err == nil {
 			t.Errorf("one cut after %d of %d bytes is accepted", n, len(good))
 		}
 	}
@@ -267,7 +272,7 @@ func FuzzSnapshot(f *testing.F) {
 	f.Add(file.Bytes()[:file.Len()/2])
 	f.Add([]byte("{}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		table, h, err := decodeSnapshot(bytes.NewReader(data), time.Now)
+		table, h, err := decodeSnapshot(bytes.NewReader(data), time.Now, nil)
 		if err == nil && (h.Version != snapshotVersion || table.Len() > h.Clients) {
 			t.Errorf("%+v, %d clients", h, table.Len())
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weirlimit/weir/identity"
 	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/policy/clients"
 )
@@ -31,7 +32,7 @@ func TestTable(t *testing.T) {
 		t.Errorf("%d grants, %v", n, err)
 	}
 	err = table.Grants(func(g *policy.Grant) error { return fmt.Errorf("no %q here", g.Plan) })
-	if err == nil || !strings.Contains(err.Error(), `client "acme": no "gold" here`) {
+	if err == nil || !strings.Contains(err.Error(), "client "+identity.Mask("acme")+`: no "gold" here`) {
 		t.Error(err)
 	}
 }
@@ -39,7 +40,7 @@ func TestTable(t *testing.T) {
 func TestTablesThatAreRefused(t *testing.T) {
 	acme := clients.Client{Name: "acme", Plan: "gold"}
 	for want, all := range map[string][]clients.Client{
-		`"acme" is there twice`:    {acme, acme},
+		" is there twice":          {acme, acme},
 		"neither plan nor limits":  {acme, {Name: "umbrella"}},
 		"a plan and limits":        {{Name: "acme", Plan: "gold", Limits: limits("1/1s")}},
 		"1 to 1024 bytes":          {{Name: strings.Repeat("x", 1025), Plan: "gold"}},

@@ -296,7 +296,7 @@ func warned(o *httpapi.Options) {
 			Version: "v1", Store: "redis", Started: at,
 			Config: &httpapi.ConfigStatus{Source: "weir.yaml", Policies: 2, Loaded: at, Refused: "weir.yaml:1:1: no", RefusedSince: at},
 			Clients: &httpapi.ClientsStatus{
-				Database: "sqlite:c.db", Clients: 3, Loaded: at, Away: "gone", AwaySince: at, Refused: "bad", RefusedSince: at, FromSnapshot: at, Saved: at, SaveError: "full",
+				Database: "sqlite:c.db", Clients: 3, Loaded: at, Away: "gone", AwaySince: at, BadRows: 2, BadRowsSince: at, BadRowErrors: []string{"client #1f3a9c02: no"}, Refused: "bad", RefusedSince: at, FromSnapshot: at, Saved: at, SaveError: "full",
 			},
 		}
 	}

@@ -34,6 +34,11 @@ type ClientsStatus struct {
 	// Away says why the database can't be read, and AwaySince since when. Empty if it can.
 	Away      string    `json:"away,omitempty"`
 	AwaySince time.Time `json:"away_since,omitzero"`
+	// BadRows is the number of rows that make no sense, since BadRowsSince; their clients keep the last good row, or have the default
+	// limits. BadRowErrors are the reasons, of the first rows; names of clients in them are masked.
+	BadRows      int       `json:"bad_rows,omitempty"`
+	BadRowsSince time.Time `json:"bad_rows_since,omitzero"`
+	BadRowErrors []string  `json:"bad_row_errors,omitempty"`
 	// Refused and RefusedSince are as of a ConfigStatus.
 	Refused      string    `json:"refused,omitempty"`
 	RefusedSince time.Time `json:"refused_since,omitzero"`
@@ -56,6 +61,7 @@ func (s Status) warnings() (list []string) {
 	}
 	if c := s.Clients; c != nil {
 		add(c.Away != "", "the database of clients is away")
+		add(c.BadRows > 0, "rows of the clients make no sense")
 		add(c.Refused != "", "the last change of the clients is refused")
 		add(!c.FromSnapshot.IsZero(), "the clients are those of the snapshot")
 		add(c.SaveError != "", "the snapshot of the clients can't be written")
