@@ -36,3 +36,24 @@ policies:
 	// ["all/"]
 	// bob #81b637d8
 }
+
+// A source of clients leaves out one that the policies would refuse, and uses the others.
+func ExampleSet_ClientCheck() {
+	config, err := policy.Parse([]byte(`
+policies:
+  - {name: api, key: ["attribute:tenant"], limits: ["100/1s"], plans: {gold: ["1000/1s"]}}
+`), "weir.yaml")
+	if err != nil {
+		log.Fatal(err)
+	}
+	set, err := policy.New(config, policy.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	check := set.ClientCheck()
+	fmt.Println(check("acme", &policy.Grant{Plan: "gold"}))
+	fmt.Println(check("umbrella", &policy.Grant{Plan: "gould"}))
+	// Output:
+	// <nil>
+	// weir: plan "gould" is of no policy; accepted: gold
+}

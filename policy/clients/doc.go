@@ -5,7 +5,8 @@
 //	[Follow]           the clients of a database in memory, kept up with it while it changes
 //	[Table]            all clients at one time: a [policy.Clients] that is read without a lock
 //
-// A [Follower] never applies half a change: the next table is made beside the one in use, offered to Options.Use, and takes its place if it is
-// taken. What is broken is refused as a whole, logged and shown in its [Status], and the clients stay as they were. While the database is away it goes on with what it
-// has, and with Options.Snapshot it also starts from what it had.
+// A [Follower] makes the next table beside the one in use, offers it to Options.Policies, and puts it in the place of the other if
+// they use it. A bad row holds up no other: its client keeps its last good row, and the row is logged and shown in the [Status] until it
+// is mended. While the database is away the Follower goes on with the clients that it has, and with Options.Snapshot it also starts from
+// those that it had.
 package clients

@@ -2,7 +2,6 @@ package clients_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -68,11 +67,14 @@ policies:
 		fmt.Println(client, d.Limit, err)
 	}
 	status := follower.Status()
-	fmt.Printf("%d client, refused: %q, away: %q\n", status.Clients, status.Refused, status.Away)
+	fmt.Printf("%d client, %d bad rows, refused: %q, away: %q\n", status.Clients, status.BadRows, status.Refused, status.Away)
+	for _, bad := range follower.Table().BadRows() {
+		fmt.Println(bad)
+	}
 	// Output:
 	// acme 1000 <nil>
 	// umbrella 100 <nil>
-	// 1 client, refused: "", away: ""
+	// 1 client, 0 bad rows, refused: "", away: ""
 }
 
 func ExampleDatabase() {
@@ -170,6 +172,6 @@ func ExampleScript() {
 func ExampleRowError() {
 	_, err := clients.ParseLimits("10 a minute")
 	row := &clients.RowError{Client: clients.Client{Name: "acme"}, Limits: "10 a minute", Err: err}
-	fmt.Println(row.Client.Name, strings.HasPrefix(row.Error(), "client #822b33ad: weir: limit has "), errors.Is(row, err))
+	fmt.Println(row.Client.Name, strings.HasPrefix(row.Error(), "client #822b33ad: weir: limit has "), row.Unwrap() == err)
 	// Output: acme true true
 }

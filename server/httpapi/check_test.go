@@ -306,7 +306,7 @@ func TestWarnings(t *testing.T) {
 	get := func(s *httpapi.Server, path string) string {
 		return read(t, send(s, httptest.NewRequest(http.MethodGet, path, nil)))
 	}
-	want := "ok\nwarning: the last change of the policies is refused\nwarning: the database of clients is away\nwarning: the last change of the clients is refused\n" +
+	want := "ok\nwarning: the last change of the policies is refused\nwarning: the database of clients is away\nwarning: rows of the clients make no sense\nwarning: the last change of the clients is refused\n" +
 		"warning: the clients are those of the snapshot\nwarning: the snapshot of the clients can't be written\n"
 	if got := get(newServer(warned), "/readyz"); got != want {
 		t.Errorf("/readyz: %q, want %q", got, want)
