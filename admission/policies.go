@@ -33,11 +33,7 @@ func (g *Gate) check(r *http.Request, a *Admission) {
 	if g.opts.Charge != nil && d.Token != "" && (shortest == 0 || g.opts.Hold < shortest) {
 		shortest = g.opts.Hold // the estimate's
 	}
-	switch {
-	case !d.Allowed: // a candidate's, which only watches
-		a.held.giveBack() //nolint:contextcheck // as Finish
-		a.held = nil
-	case shortest > 0:
+	if shortest > 0 {
 		a.held.renewEvery(shortest) //nolint:contextcheck // as in reserve
 	}
 }

@@ -30,7 +30,7 @@ func (c *checking) part(k *claim, local bool) store.Part {
 	if local {
 		p.Store, p.Binding = c.set.local, k.bound.local
 	}
-	if c.id != 0 && k.bound.limit.Algorithm != algorithm.Concurrent {
+	if c.id != 0 && !c.denied && k.bound.limit.Algorithm != algorithm.Concurrent {
 		p.ID, p.Life = c.id, int64(c.request.Hold)
 	}
 	return p
@@ -209,16 +209,20 @@ func (k *claim) name(a *applied) string {
 
 // fits reports whether what would be held of the limits of a role fits into a token.
 func (c *checking) fits(claims []claim, role Role) error {
-	size := 0
+	size, number := 0, len(*c.held)
 	for i := range claims {
 		if k := &claims[i]; k.role == role && k.bound != nil && (c.id != 0 || k.bound.limit.Algorithm == algorithm.Concurrent) {
 			size += len(k.bound.name) + len(c.policies[k.of].key) + maxHoldingRest
+			number++
 		}
 	}
 	for _, h := range *c.held {
 		size += h.size()
 	}
-	if size > maxTokenBytes {
+	switch {
+	case number > maxHoldings:
+		return &RequestError{"what is held", fmt.Sprintf("%d limits", number), fmt.Sprintf("up to %d, in all policies that match the request together", maxHoldings)}
+	case size > maxTokenBytes:
 		return &RequestError{"what is held", fmt.Sprintf("%d bytes", size), fmt.Sprintf("limits and keys of up to %d bytes together", maxTokenBytes)}
 	}
 	return nil

@@ -44,7 +44,8 @@ type claim struct {
 // Check decides a request. All limits of all policies that match it are charged together, or none is: the decision lists what stands for each.
 //
 // A candidate is tried on clients that have the default limits. Limits that are not enforced are charged when the request passes all others, as it would be if they were enforced: a policy in shadow mode when no
-// enforced policy denies, a candidate when no other policy does. Each policy's are charged together, or none of them.
+// enforced policy denies, a candidate when no other policy does. Each policy's are charged together, or none of them. A request that is denied holds nothing, and has no
+// token: of a candidate that would admit it, rates are charged the cost or estimate at once, and leases are given back at once.
 //
 // The error is a [*RequestError] if the request makes no sense, or that of ctx. An error of the store is not one: policies then do as their on_store_error says,
 // and Decision.Failed is the error.
@@ -74,8 +75,12 @@ func (s *Set) Check(ctx context.Context, r *Request) (Decision, error) {
 	if err := c.decide(ctx, &d); err != nil {
 		return Decision{}, err
 	}
+	if !d.Allowed && len(held) > 0 { // leases of candidates, which a request that is denied does not hold
+		_, _ = s.endAll(ctx, held, func(*holding) algorithm.Op { return algorithm.Op{} }) // they expire by themselves
+		return d, nil
+	}
 	if len(held) > 0 {
-		d.Token = token{id: c.id, life: int64(r.Hold), held: held}.String()
+		d.Token = s.keys.text(token{id: c.id, life: int64(r.Hold), held: held})
 	}
 	return d, nil
 }
@@ -129,6 +134,8 @@ type checking struct {
 	held     *[]holding // and not in here: appending to it would put all of this on the heap
 	// unasked is set when the store failed at limits that are not enforced: it is not asked for more of them.
 	unasked bool
+	// denied is set when the enforced limits deny: a candidate is then charged the estimate, and reserves nothing.
+	denied bool
 }
 
 // decide writes the decision.
@@ -144,6 +151,7 @@ func (c *checking) decide(ctx context.Context, d *Decision) error {
 		return err
 	}
 	d.Decision, d.Denied = sum(d.Each)
+	c.denied = !d.Allowed
 	c.beside(ctx, d, Shadow)
 	c.beside(ctx, d, Candidate)
 	c.count(d)

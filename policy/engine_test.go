@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"bytes"
 	"slices"
 	"testing"
 	"time"
@@ -54,8 +55,9 @@ func TestS18OnRedis(t *testing.T) {
 
 // Several limits of one client, leases and reservations, on an engine, with a token that another process settles.
 func TestTokensOnRedis(t *testing.T) {
-	s := newSet(t, holdYAML, policy.Options{Store: openRedis(t, redisServer(t), "tokens")})
-	other := newSet(t, holdYAML, policy.Options{Store: openRedis(t, redisServer(t), "tokens")})
+	keys := [][]byte{bytes.Repeat([]byte("k"), policy.MinTokenKey)}
+	s := newSet(t, holdYAML, policy.Options{Store: openRedis(t, redisServer(t), "tokens"), TokenKeys: keys})
+	other := newSet(t, holdYAML, policy.Options{Store: openRedis(t, redisServer(t), "tokens"), TokenKeys: keys})
 	r := request("GET /", "tokens=300")
 	r.Hold = time.Hour
 	d := check(t, s, r)

@@ -22,6 +22,10 @@ type Options struct {
 	Log *slog.Logger
 	// Clock tells the time instead of the store, for traffic of another time. nil is the store's own clock. A store that decides by its engine's clock does not take it.
 	Clock func() time.Time
+	// TokenKeys sign the tokens of decisions: the first signs, and tokens that are signed with any of them are accepted. Up to 4 keys of 32 or more random
+	// bytes. Sets over one store settle each other's tokens if they have the keys in common. Empty is a random key, which is lost with the Set: others, and
+	// the program after a restart, refuse its tokens.
+	TokenKeys [][]byte
 }
 
 // A Set decides requests by the policies of a configuration, which can be replaced while it works. It may be used by many goroutines at once.
@@ -30,6 +34,7 @@ type Set struct {
 	local store.Store // where this process alone decides
 	clock func() time.Time
 	log   *slog.Logger
+	keys  tokenKeys
 
 	current  atomic.Pointer[rules]
 	offers   atomic.Int64 // how often there were other clients
@@ -44,6 +49,10 @@ type Set struct {
 // New returns a set. It refuses a configuration that makes no sense, with an error as [Parse]'s, and one with a limit that the store refuses.
 func New(c *Config, o Options) (*Set, error) {
 	s := &Set{store: o.Store, local: memory.New(memory.Options{}), clock: o.Clock, log: o.Log, counts: map[string]*counts{}}
+	var err error
+	if s.keys, err = newTokenKeys(o.TokenKeys); err != nil {
+		return nil, err
+	}
 	if s.store == nil {
 		s.store = s.local
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
@@ -49,22 +51,19 @@ func (s *Set) Cancel(ctx context.Context, token string) error {
 
 // settle ends all that is held. cost returns the cost of a reservation, which is charged also without one if it is late.
 func (s *Set) settle(ctx context.Context, text string, late bool, cost func(*holding) int64) error {
-	t, err := parseToken(text)
+	t, err := s.keys.read(text)
 	if err != nil {
 		return err
 	}
-	ctx = context.WithoutCancel(ctx)
+	there, errs := s.endAll(ctx, t.held, func(h *holding) algorithm.Op {
+		return algorithm.Op{Kind: algorithm.Commit, Late: late, ID: t.id, Cost: cost(h)}
+	})
 	var settled, reserved, charged bool // whether anything was there; whether units were reserved, and were there
-	var errs []error
 	for i := range t.held {
 		h := &t.held[i]
-		there, err := s.end(ctx, h, algorithm.Op{Kind: algorithm.Commit, Late: late, ID: t.id, Cost: cost(h)})
-		if err != nil && !h.quiet {
-			errs = append(errs, err)
-		}
-		settled = settled || there
+		settled = settled || there[i]
 		if !h.lease && !h.quiet {
-			reserved, charged = true, charged || there
+			reserved, charged = true, charged || there[i]
 		}
 	}
 	if len(errs) > 0 {
@@ -77,6 +76,36 @@ func (s *Set) settle(ctx context.Context, text string, late bool, cost func(*hol
 		return errReservationOver
 	}
 	return nil
+}
+
+// settleTimeout bounds a settlement and a renewal, whatever the number of holdings and whatever the store's own timeout.
+const settleTimeout = 10 * time.Second
+
+// together does something for each of n holdings, for all at the same time, so that it takes as long as one store call.
+func together(n int, do func(i int)) {
+	if n == 1 {
+		do(0)
+		return
+	}
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { do(i) })
+	}
+	wg.Wait()
+}
+
+// endAll ends holdings, also when ctx has ended. It reports for each whether it was there, and returns the errors of those that are not quiet.
+func (s *Set) endAll(ctx context.Context, held []holding, commit func(*holding) algorithm.Op) (there []bool, errs []error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	there, failed := make([]bool, len(held)), make([]error, len(held))
+	together(len(held), func(i int) { there[i], failed[i] = s.end(ctx, &held[i], commit(&held[i])) })
+	for i, err := range failed {
+		if err != nil && !held[i].quiet {
+			errs = append(errs, err)
+		}
+	}
+	return there, errs
 }
 
 // end gives back a lease, or commits a reservation, and reports whether it was there, or is charged without.
@@ -93,28 +122,30 @@ func (s *Set) end(ctx context.Context, h *holding, commit algorithm.Op) (there b
 // given. A lease or reservation that has expired is taken again. If there is no room for it, the error is [ErrSettled], and the token that is returned with it, if it is not empty, is of
 // the rest: of the other leases, and of all reservations, which a later Renew may take again, and a CommitLate charges. Do not renew a token that is settled: it would be taken again.
 func (s *Set) Renew(ctx context.Context, text string) (string, error) {
-	t, err := parseToken(text)
+	t, err := s.keys.read(text)
 	if err != nil {
 		return "", err
 	}
 	if err := ctx.Err(); err != nil {
 		return text, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	alive, failed := make([]bool, len(t.held)), make([]error, len(t.held))
+	together(len(t.held), func(i int) { alive[i], failed[i] = s.renew(ctx, &t.held[i], t.id, t.life) })
 	var errs []error
 	var lost []holding // leases
 	expired := false   // a lease or a reservation
 	held := t.held[:0]
-	for i := range t.held {
-		h := t.held[i]
-		alive, err := s.renew(ctx, &h, t.id, t.life)
-		switch {
+	for i, h := range t.held {
+		switch err := failed[i]; {
 		case err != nil && !h.quiet:
 			errs = append(errs, err)
-		case err == nil && !alive:
+		case err == nil && !alive[i]:
 			expired = expired || !h.quiet
 		}
 		switch {
-		case alive || err != nil || !h.lease:
+		case alive[i] || failed[i] != nil || !h.lease:
 			held = append(held, h)
 		case !h.quiet:
 			lost = append(lost, h)
@@ -125,13 +156,13 @@ func (s *Set) Renew(ctx context.Context, text string) (string, error) {
 	}
 	switch t.held = held; {
 	case len(errs) > 0:
-		return t.String(), errors.Join(errs...)
+		return s.keys.text(t), errors.Join(errs...)
 	case len(held) == 0:
 		return "", ErrSettled
 	case expired:
-		return t.String(), ErrSettled
+		return s.keys.text(t), ErrSettled
 	}
-	return t.String(), nil
+	return s.keys.text(t), nil
 }
 
 // renew renews a lease or a reservation, and reports whether it is held from now on.

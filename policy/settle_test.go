@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"strings"
@@ -207,9 +208,9 @@ func TestPayLaterFromNothing(t *testing.T) {
 	}
 }
 
-// Tokens work in every set on the same store, and after the configuration has changed.
+// Tokens work in every set with the same store and key, and after the configuration has changed.
 func TestTokensOutliveChanges(t *testing.T) {
-	o := policy.Options{Store: memory.New(memory.Options{})}
+	o := policy.Options{Store: memory.New(memory.Options{}), TokenKeys: [][]byte{bytes.Repeat([]byte("k"), policy.MinTokenKey)}}
 	s := newTimed(t, holdYAML, o)
 	d := s.hold("300", time.Hour)
 	s.replace(`

@@ -1,18 +1,16 @@
 package policy
 
 import (
-	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
 )
 
-// ErrToken is the error for a text that is no token, or none of this version.
+// ErrToken is the error for a text that is not a token of this version, signed with one of the keys of the Set (Options.TokenKeys).
 var ErrToken = errors.New("weir: this is no token; accepted: the one of a decision, as it was given")
 
 // ErrSettled is the error for a token of which nothing is held any more: it was settled, or its time is over.
@@ -25,16 +23,17 @@ var errReservationOver = fmt.Errorf("%w; its leases are given back, and no cost 
 const (
 	maxTokenBytes  = 32 << 10
 	maxHoldingRest = 256 // of a holding, other than its name and key
+	maxHoldings    = 64
 )
 
 const tokenVersion = 2
 
-// A token says what a request holds. As text it is:
+// A token lists the holdings of a request. As text it is:
 //
-//	version, reservation (varint), its life, number of holdings, each as flags, name, limit, key, units, end; CRC-32
+//	version, reservation (varint), its life, number of holdings, each as flags, name, limit, key, units, end; signature
 //
-// in base64url, where numbers are uvarints and texts have their length before them. It works wherever the same store is. It is not a secret and not signed: it is for who asked, and not to be
-// handed to who is limited.
+// in base64url, where numbers are uvarints and texts have their length before them. The signature is of all before it. A token works wherever the store and
+// the key are the same.
 type token struct {
 	id   int64 // of the reservations
 	life int64 // of each of them, from when it is made or renewed, in nanoseconds
@@ -70,8 +69,8 @@ func (c *checking) hold(k *claim, p store.Part, o store.Outcome, local bool) {
 	*c.held = append(*c.held, h)
 }
 
-// String returns the token's text.
-func (t token) String() string {
+// body returns all of the token but its signature.
+func (t token) body() []byte {
 	b := []byte{tokenVersion}
 	b = binary.AppendVarint(b, t.id)
 	b = binary.AppendUvarint(b, uint64(t.life))
@@ -86,8 +85,7 @@ func (t token) String() string {
 		b = binary.AppendUvarint(b, uint64(h.units))
 		b = binary.AppendVarint(b, h.end)
 	}
-	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
-	return base64.RawURLEncoding.EncodeToString(b)
+	return b
 }
 
 func flags(set ...bool) (b byte) {
@@ -99,26 +97,18 @@ func flags(set ...bool) (b byte) {
 	return b
 }
 
-// parseToken reads a token's text. All errors are ErrToken.
-func parseToken(text string) (t token, err error) {
-	// A token of version 1 that fits has holdings whose limits are shorter than what is reckoned for them.
-	if len(text) > base64.RawURLEncoding.EncodedLen(2*maxTokenBytes) {
-		return t, fmt.Errorf("%w; it is of %d bytes", ErrToken, len(text))
-	}
-	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(b) < 6 {
+// parseToken reads the body of a token. All errors are ErrToken.
+func parseToken(b []byte) (t token, err error) {
+	if len(b) == 0 || b[0] != tokenVersion {
 		return t, ErrToken
-	}
-	sum := binary.BigEndian.Uint32(b[len(b)-4:])
-	if b = b[:len(b)-4]; crc32.ChecksumIEEE(b) != sum {
-		return t, ErrToken
-	}
-	if b[0] != tokenVersion {
-		return t, fmt.Errorf("%w; it is of version %d, accepted: %d", ErrToken, b[0], tokenVersion)
 	}
 	r := tokenReader{b: b[1:]}
 	t.id, t.life = r.varint(), int64(r.uvarint())
-	for n := r.uvarint(); n > 0 && r.err == nil; n-- {
+	n := r.uvarint()
+	if n > maxHoldings {
+		return token{}, ErrToken
+	}
+	for ; n > 0 && r.err == nil; n-- {
 		t.held = append(t.held, r.holding())
 	}
 	if r.err != nil || len(r.b) > 0 || len(t.held) == 0 || t.life < 0 || t.life > int64(maxHold) {
@@ -127,7 +117,7 @@ func parseToken(text string) (t token, err error) {
 	return t, nil
 }
 
-// A tokenReader reads what String wrote. After an error it reads zeros.
+// A tokenReader reads a token's body. After an error it reads zeros.
 type tokenReader struct {
 	b   []byte
 	err error

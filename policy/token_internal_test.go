@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"bytes"
+	"encoding/base64"
 	"errors"
 	"reflect"
 	"testing"
@@ -11,8 +13,16 @@ import (
 	"github.com/weirlimit/weir"
 )
 
+func testKeys(first ...byte) (keys tokenKeys) {
+	for _, b := range first {
+		keys = append(keys, bytes.Repeat([]byte{b}, MinTokenKey))
+	}
+	return keys
+}
+
 func TestTokensAreReadAsTheyWereWritten(t *testing.T) {
 	limits := []string{"100/1m", "gcra 10/1s burst=20", "10000/month anchor=15 tz=Europe/Berlin", "concurrent 10 lease=30s"}
+	keys := testKeys(1)
 	rapid.Check(t, func(t *rapid.T) {
 		want := token{id: rapid.Int64().Draw(t, "id"), life: rapid.Int64Range(0, int64(maxHold)).Draw(t, "life")}
 		for range rapid.IntRange(1, 5).Draw(t, "holdings") {
@@ -22,33 +32,63 @@ func TestTokensAreReadAsTheyWereWritten(t *testing.T) {
 				lease: rapid.Bool().Draw(t, "lease"), local: rapid.Bool().Draw(t, "local"), quiet: rapid.Bool().Draw(t, "quiet"), said: rapid.Bool().Draw(t, "said"),
 			})
 		}
-		text := want.String()
-		got, err := parseToken(text)
+		text := keys.text(want)
+		got, err := keys.read(text)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("%+v is read as %+v, error %v", want, got, err)
 		}
 		i := rapid.IntRange(0, len(text)-1).Draw(t, "place")
 		other := text[:i] + string("AB"[map[bool]int{true: 1}[text[i] == 'A']]) + text[i+1:]
-		if _, err := parseToken(other); !errors.Is(err, ErrToken) {
+		if _, err := keys.read(other); !errors.Is(err, ErrToken) {
 			t.Errorf("a token that was changed at %d is read, error %v", i, err)
 		}
 	})
 }
 
+// Tokens are signed with the first key, and those of any key are read: so a key is replaced.
+func TestTokenKeysAreReplaced(t *testing.T) {
+	want := token{held: []holding{{name: "a/1", limit: weir.MustParseLimit("100/1m"), units: 1}}}
+	for _, c := range []struct {
+		signs, reads tokenKeys
+		ok           bool
+	}{
+		{testKeys(1), testKeys(1), true}, {testKeys(1), testKeys(2), false}, {testKeys(1), testKeys(2, 1), true}, {testKeys(2, 1), testKeys(1, 2), true},
+		{testKeys(2, 1), testKeys(1), false},
+	} {
+		if _, err := c.reads.read(c.signs.text(want)); (err == nil) != c.ok || err != nil && !errors.Is(err, ErrToken) {
+			t.Errorf("signed with %d and read with %d: %v", c.signs[0][0], c.reads[0][0], err)
+		}
+	}
+}
+
+// FuzzToken parses any body. A body that is a token is the same after it is written, signed and read again, and not without its signature.
 func FuzzToken(f *testing.F) {
-	f.Add(token{id: 7, life: int64(time.Minute), held: []holding{{name: "a/1", limit: weir.MustParseLimit("100/1m"), key: "k", units: 3, said: true}}}.String())
-	f.Add(token{held: []holding{{name: "a/1", limit: weir.MustParseLimit("concurrent 10 lease=30s"), key: "", units: 1, end: 1 << 60, lease: true}}}.String())
-	f.Add("AQAAAAAAAA")
-	f.Fuzz(func(t *testing.T, text string) {
-		found, err := parseToken(text)
+	f.Add(token{id: 7, life: int64(time.Minute), held: []holding{{name: "a/1", limit: weir.MustParseLimit("100/1m"), key: "k", units: 3, said: true}}}.body())
+	f.Add(token{held: []holding{{name: "a/1", limit: weir.MustParseLimit("concurrent 10 lease=30s"), key: "", units: 1, end: 1 << 60, lease: true}}}.body())
+	f.Add([]byte{tokenVersion, 0, 0, 65})
+	f.Add([]byte{1, 2, 3})
+	keys, other := testKeys(1), testKeys(2)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		found, err := parseToken(body)
+		signed := base64.RawURLEncoding.EncodeToString(append(bytes.Clone(body), sign(keys[0], body)...))
+		read, readErr := keys.read(signed)
+		if (err == nil) != (readErr == nil) && len(signed) < 80_000 || err == nil && readErr == nil && !reflect.DeepEqual(read, found) {
+			t.Errorf("parsed %+v, error %v; read with its signature %+v, error %v", found, err, read, readErr)
+		}
+		if _, err := other.read(signed); !errors.Is(err, ErrToken) {
+			t.Errorf("read with another key: error %v", err)
+		}
+		if _, err := keys.read(base64.RawURLEncoding.EncodeToString(body)); !errors.Is(err, ErrToken) {
+			t.Errorf("read without a signature: error %v", err)
+		}
 		if err != nil {
 			if !errors.Is(err, ErrToken) {
 				t.Errorf("error %v", err)
 			}
 			return
 		}
-		if again := found.String(); again != text {
-			t.Errorf("%q is read, and written %q", text, again)
+		if again, err := parseToken(found.body()); err != nil || !reflect.DeepEqual(again, found) || len(found.held) > maxHoldings {
+			t.Errorf("%+v is written, and read as %+v, error %v", found, again, err)
 		}
 	})
 }

@@ -16,6 +16,7 @@ type Policies interface {
 	Explain(ctx context.Context, r *policy.Request) (*policy.Explanation, error)
 	Release(ctx context.Context, token string) error
 	Commit(ctx context.Context, token string, cost int64) error
+	CommitLate(ctx context.Context, token string, cost int64) error
 	Cancel(ctx context.Context, token string) error
 	Renew(ctx context.Context, token string) (string, error)
 }

@@ -35,7 +35,7 @@ policies:
 	fmt.Println(d.Allowed, checks.LimitText(d.Each[0]), err)
 	for _, s := range checks.Settlements {
 		if s.Name == "release" {
-			next, err := s.Do(ctx, set, d.Token, 0)
+			next, err := s.Do(ctx, set, d.Token, 0, false)
 			fmt.Printf("%s: %q %v\n", s.Name, next, err)
 		}
 	}

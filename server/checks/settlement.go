@@ -6,34 +6,37 @@ import "context"
 type Settlement struct {
 	Name    string
 	Summary string
-	Costs   bool // it has a cost
+	Costs   bool // it has a cost, and can be late: charged also if the reservation has expired
 	// Do returns the token that takes the place of the one given, if there is still something to settle; with an error too.
-	Do func(ctx context.Context, p Policies, token string, cost int64) (next string, err error)
+	Do func(ctx context.Context, p Policies, token string, cost int64, late bool) (next string, err error)
 }
 
 // Settlements are all that there are.
 var Settlements = []Settlement{
 	{
 		Name: "release", Summary: "Says that the work of a request that was checked is done.",
-		Do: func(ctx context.Context, p Policies, token string, _ int64) (string, error) {
+		Do: func(ctx context.Context, p Policies, token string, _ int64, _ bool) (string, error) {
 			return "", p.Release(ctx, token)
 		},
 	},
 	{
 		Name: "commit", Summary: "Says what a request that was checked has really cost.", Costs: true,
-		Do: func(ctx context.Context, p Policies, token string, cost int64) (string, error) {
+		Do: func(ctx context.Context, p Policies, token string, cost int64, late bool) (string, error) {
+			if late {
+				return "", p.CommitLate(ctx, token, cost)
+			}
 			return "", p.Commit(ctx, token, cost)
 		},
 	},
 	{
 		Name: "cancel", Summary: "Says that the work of a request that was checked did not happen.",
-		Do: func(ctx context.Context, p Policies, token string, _ int64) (string, error) {
+		Do: func(ctx context.Context, p Policies, token string, _ int64, _ bool) (string, error) {
 			return "", p.Cancel(ctx, token)
 		},
 	},
 	{
 		Name: "renew", Summary: "Says that the work of a request that was checked goes on.",
-		Do: func(ctx context.Context, p Policies, token string, _ int64) (string, error) {
+		Do: func(ctx context.Context, p Policies, token string, _ int64, _ bool) (string, error) {
 			return p.Renew(ctx, token)
 		},
 	},

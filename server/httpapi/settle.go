@@ -29,7 +29,7 @@ func (s *Server) settle(w http.ResponseWriter, r *http.Request, op checks.Settle
 	}
 	ctx, cancel := s.within(r.Context())
 	defer cancel()
-	next, err := op.Do(ctx, s.opts.Policies, q.token, q.cost)
+	next, err := op.Do(ctx, s.opts.Policies, q.token, q.cost, q.late)
 	if err != nil {
 		p := s.settleProblem(err, q.token)
 		p.Token = next
@@ -45,7 +45,9 @@ const tokenAccepted = "the token of a check or a renewal"
 type settleBody struct {
 	token             string
 	cost              int64
+	late              bool // charge also if the reservation has expired
 	hasToken, hasCost bool
+	hasLate           bool
 }
 
 // decodeSettlement reads a body as strictly as decode does.
@@ -74,7 +76,7 @@ func decodeSettlement(body []byte, op checks.Settlement) (q settleBody, p *Probl
 
 func (q *settleBody) set(name string, value []byte, op checks.Settlement) (p *Problem) {
 	switch {
-	case name == "token" && q.hasToken, name == "cost" && q.hasCost:
+	case name == "token" && q.hasToken, name == "cost" && q.hasCost, name == "late" && q.hasLate:
 		return refuse(name, "given twice", "once")
 	case name == "token":
 		q.token, p = text(name, value, tokenAccepted)
@@ -82,8 +84,11 @@ func (q *settleBody) set(name string, value []byte, op checks.Settlement) (p *Pr
 	case name == "cost" && op.Costs:
 		q.cost, p = whole(name, value, 0, checks.CostAccepted)
 		q.hasCost = true
+	case name == "late" && op.Costs:
+		q.late, p = boolean(name, value)
+		q.hasLate = true
 	case op.Costs:
-		return unknownField(name, "token, cost")
+		return unknownField(name, "token, cost, late")
 	default:
 		return unknownField(name, "token")
 	}

@@ -23,6 +23,15 @@ func whole(name string, value []byte, least int64, accepted string) (int64, *Pro
 	return n, nil
 }
 
+// boolean reads a JSON boolean.
+func boolean(name string, value []byte) (bool, *Problem) {
+	yes := string(value) == "true"
+	if !yes && string(value) != "false" {
+		return false, refuse(name, describe(value), "true or false")
+	}
+	return yes, nil
+}
+
 // describe shows a value that was refused.
 func describe(value []byte) string {
 	switch value[0] {

@@ -19,11 +19,19 @@ func checkCommands() []*command {
 	}}
 	for _, s := range checks.Settlements {
 		list = append(list, &command{
-			name: "weir.check." + s.Name, arity: 2 + one(s.Costs), flags: flags, group: "weir", summary: s.Summary,
+			name: "weir.check." + s.Name, arity: settlementArity(s), flags: flags, group: "weir", summary: s.Summary,
 			run: func(c *conn) { c.settleChecked(s) },
 		})
 	}
 	return list
+}
+
+// settlementArity is the number of arguments; a cost can be followed by LATE.
+func settlementArity(s checks.Settlement) int {
+	if s.Costs {
+		return -3
+	}
+	return 2
 }
 
 // A checking is what the policies are asked, and afterwards what came of it.
@@ -33,6 +41,7 @@ type checking struct {
 	settle   checks.Settlement
 	token    string
 	cost     int64
+	late     bool
 
 	decision policy.Decision
 	next     string // the token that takes the token's place, or empty
@@ -41,7 +50,7 @@ type checking struct {
 // decide asks the policies. The verdict is that of the request: it is granted or not.
 func (k *checking) decide(ctx context.Context) (v algorithm.Verdict, err error) {
 	if k.request == nil {
-		k.next, err = k.settle.Do(ctx, k.policies, k.token, k.cost)
+		k.next, err = k.settle.Do(ctx, k.policies, k.token, k.cost, k.late)
 		if err != nil && k.next != "" {
 			err = fmt.Errorf("%w; what is still held is under %s", err, k.next)
 		}
@@ -94,12 +103,18 @@ func (c *conn) check() {
 	c.do(call{at: store.OwnClock, counts: true, check: &checking{policies: p, request: &q.Request.Request}})
 }
 
-// settleChecked is WEIR.CHECK.RELEASE, COMMIT, CANCEL and RENEW token [cost].
+// settleChecked is WEIR.CHECK.RELEASE, COMMIT, CANCEL and RENEW token [cost [LATE]].
 func (c *conn) settleChecked(s checks.Settlement) {
 	k := checking{policies: c.policies(), settle: s, token: string(c.args[1])}
 	ok := k.policies != nil
 	if ok && s.Costs {
 		k.cost, ok = c.numberIn("cost", c.args[2], span{0, policy.MaxCost})
+	}
+	if ok && s.Costs && len(c.args) > 3 {
+		if k.late = len(c.args) == 4 && string(c.upper(c.args[3])) == "LATE"; !k.late {
+			c.fail("ERR syntax error at " + excerpt(c.args[len(c.args)-1]) + "; accepted: LATE, once")
+			return
+		}
 	}
 	if ok {
 		c.do(call{at: store.OwnClock, check: &k})
