@@ -3,9 +3,11 @@ package server
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"time"
 
+	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/server/engines"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/memory"
@@ -51,6 +53,10 @@ type Config struct {
 	// Clients is the URL of the database of clients, and ClientsSnapshot the path of the file from which to start when that is away. Empty: as
 	// the file of policies says.
 	Clients, ClientsSnapshot string
+	// TokenKeys are the paths of files of at least 32 random bytes, the keys that sign the tokens of checks: the first signs, and tokens that are signed with any of them are
+	// accepted. Up to 4, read by Open; files that everybody can read are refused. Servers over one store settle each other's tokens if they have the keys in common. Empty: a
+	// random key, which is lost when the server ends.
+	TokenKeys []string
 	// MaxKeys is how many keys are held at most in memory. 0: memory.DefaultMaxKeys. With another store it must be 0.
 	MaxKeys int
 	// Overflow says what happens to new keys when MaxKeys others are live in memory.
@@ -130,6 +136,12 @@ func (c Config) check() error {
 		return &ConfigError{"clients", "given", "there are no policies that would use them", "nothing, or config too"}
 	case c.Policies == "" && c.ClientsSnapshot != "":
 		return &ConfigError{"clients-snapshot", strconv.Quote(c.ClientsSnapshot), "there are no policies that would use it", "nothing, or config too"}
+	case c.Policies == "" && len(c.TokenKeys) > 0:
+		return &ConfigError{"token-key", strconv.Quote(c.TokenKeys[0]), "there are no policies whose tokens it would sign", "nothing, or config too"}
+	case slices.Contains(c.TokenKeys, ""):
+		return &ConfigError{"token-key", `""`, "empty", tokenKeyAccepted}
+	case len(c.TokenKeys) > policy.MaxTokenKeys:
+		return &ConfigError{"token-key", fmt.Sprintf("%d files", len(c.TokenKeys)), "too many", fmt.Sprintf("up to %d files", policy.MaxTokenKeys)}
 	case c.MaxKeys < 1 || c.MaxKeys > MostKeys:
 		return &ConfigError{"max-keys", strconv.Itoa(c.MaxKeys), "out of range", fmt.Sprintf("1 to %d", MostKeys)}
 	case c.Overflow != memory.Deny && c.Overflow != memory.Share:

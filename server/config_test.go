@@ -49,6 +49,9 @@ func TestConfigsRefused(t *testing.T) {
 		{"IdleTimeoutNegative", server.Config{IdleTimeout: -time.Second}, "idle-timeout"},
 		{"IdleTimeoutTooShort", server.Config{IdleTimeout: time.Millisecond}, "idle-timeout"},
 		{"OverflowUnknown", server.Config{Overflow: 7}, "overflow"},
+		{"TokenKeyWithoutPolicies", server.Config{TokenKeys: []string{"k"}}, "token-key"},
+		{"TokenKeyEmpty", server.Config{Policies: "f", TokenKeys: []string{"k", ""}}, "token-key"},
+		{"TokenKeysTooMany", server.Config{Policies: "f", TokenKeys: []string{"1", "2", "3", "4", "5"}}, "token-key"},
 		{"GraceNegative", server.Config{Grace: -time.Second}, "grace"},
 		{"GraceTooLong", server.Config{Grace: server.MaxGrace + 1}, "grace"},
 	}

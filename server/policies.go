@@ -27,7 +27,11 @@ type ruled struct {
 func (c Config) openPolicies(ctx context.Context, k *kept) (*ruled, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	set, err := policy.Load(ctx, c.Policies, policy.Options{Store: k.Store, Log: c.Log})
+	keys, err := c.tokenKeys()
+	if err != nil {
+		return nil, err
+	}
+	set, err := policy.Load(ctx, c.Policies, policy.Options{Store: k.Store, Log: c.Log, TokenKeys: keys})
 	if err != nil {
 		return nil, policiesError(c.Policies, err)
 	}

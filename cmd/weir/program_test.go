@@ -118,6 +118,8 @@ func TestArgumentsRefused(t *testing.T) {
 		{"SnapshotEmpty", "serve --config f --clients-snapshot=", []string{"--clients-snapshot", "empty", "accepted: a file"}},
 		{"ClientsWithoutPolicies", "serve --clients sqlite:c.db", []string{"--clients", "no policies", "config too"}},
 		{"SnapshotWithoutPolicies", "serve --clients-snapshot s", []string{"--clients-snapshot", "no policies", "config too"}},
+		{"TokenKeyWithoutPolicies", "serve --token-key k", []string{"--token-key", "no policies", "config too"}},
+		{"TokenKeyEmpty", "serve --config f --token-key=k,", []string{"--token-key", "empty", "umask 077"}},
 		{"GraceZero", "serve --grace 0", []string{"--grace 0", "accepted: 1ms to"}},
 		{"GraceTooLong", "serve --grace 1h", []string{"--grace 1h0m0s", "accepted: 1ms to"}},
 		{"GraceWithoutUnit", "serve --grace 10", []string{"--grace", "10"}},

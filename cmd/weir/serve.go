@@ -29,6 +29,7 @@ type serveCommand struct {
 	Config          *string       `env:"WEIR_CONFIG" placeholder:"FILE" help:"Policies that POST /v1/check and WEIR.CHECK decide by. The file is followed, and read again at SIGHUP."`
 	Clients         *string       `env:"-" placeholder:"URL" help:"The database of clients, in place of that in the policies: ${clients} ($WEIR_CLIENTS, which counts with --config)."`
 	ClientsSnapshot *string       `placeholder:"FILE" help:"Where to keep the clients, to start from while their database is away."`
+	TokenKey        []string      `sep:"none" placeholder:"FILE,..." help:"The key that signs the tokens of checks: a file of 32 random bytes or more, which not everybody can read. Daemons over one store have it in common. Tokens of the keys after the first are accepted too. Default: a random key for each process."`
 	TrustClientTime bool          `help:"Let requests say their own time. Whoever sets the time can pass any limit."`
 	MaxKeys         *int          `placeholder:"N" help:"How many keys to hold in memory at most. Default: ${max_keys}."`
 	Overflow        *string       `placeholder:"deny|share" help:"What new keys get while the memory is full of live ones: a denial (deny), or one budget for all of them (share). Default: deny."`
@@ -98,7 +99,7 @@ func (c *serveCommand) checkOverflow(text string) error {
 func (c *serveCommand) config(log *slog.Logger) server.Config {
 	cfg := server.Config{
 		RESP: c.RESP, HTTP: c.HTTP, TrustClientTime: c.TrustClientTime, Store: c.Store,
-		Grace: c.Grace, IdleTimeout: c.IdleTimeout, ProxyProtocolFrom: lists(c.ProxyProtocol), HTTPHosts: lists(c.HTTPHost), Version: version(), Log: log,
+		Grace: c.Grace, IdleTimeout: c.IdleTimeout, ProxyProtocolFrom: lists(c.ProxyProtocol), HTTPHosts: lists(c.HTTPHost), TokenKeys: lists(c.TokenKey), Version: version(), Log: log,
 	}
 	if c.Config != nil {
 		cfg.Policies, cfg.Clients = *c.Config, os.Getenv("WEIR_CLIENTS")

@@ -270,6 +270,13 @@ func TestLeasesAndReservations(t *testing.T) {
 	ask("/v1/cancel", `{"token":"`+b+`"}`, `{"settled":true}`)
 	ask("/v1/release", `{"token":"`+c+`"}`, `{"settled":true}`)
 	ask("/v1/check", `{"path":"/paid","cost":0}`, `"remaining":7,`)
+	d := ask("/v1/renew", `{"token":"`+paid(`"remaining":2,`, "5")+`"}`, `{"settled":false,"token":"TOKEN"}`)
+	ask("/v1/cancel", `{"token":"`+d+`"}`, `{"settled":true}`)
+	if status, answer := post(t, s, "/v1/commit", `{"token":"`+d+`","cost":4,"late":false}`); status != 409 {
+		t.Errorf("commit of nothing: %d %s", status, answer)
+	}
+	ask("/v1/commit", `{"token":"`+d+`","cost":4,"late":true}`, `{"settled":true}`)
+	ask("/v1/check", `{"path":"/paid","cost":0}`, `"remaining":3,`)
 }
 
 func TestExplanations(t *testing.T) {

@@ -99,6 +99,10 @@ func TestSettlementsRefused(t *testing.T) {
 		{checks.Settlements[1], `{"token":"t","cost":-1}`, "cost", "-1"},
 		{checks.Settlements[1], `{"token":"t","cost":1,"cost":1}`, "cost", "given twice"},
 		{checks.Settlements[1], `{"token":"t","Cost":1}`, "Cost", "unknown"},
+		{checks.Settlements[1], `{"token":"t","cost":1,"late":1}`, "late", "1"},
+		{checks.Settlements[1], `{"token":"t","cost":1,"late":"true"}`, "late", `"true"`},
+		{checks.Settlements[1], `{"token":"t","cost":1,"late":true,"late":true}`, "late", "given twice"},
+		{checks.Settlements[0], `{"token":"t","late":true}`, "late", "unknown"},
 	} {
 		if _, p := decodeSettlement([]byte(test.body), test.op); p == nil || p.Field != test.field || p.Value != test.value || p.Accepted == "" {
 			t.Errorf("%s %s: %+v, want field %q and value %q", test.op.Name, test.body, p, test.field, test.value)

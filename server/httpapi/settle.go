@@ -39,7 +39,7 @@ func (s *Server) settle(w http.ResponseWriter, r *http.Request, op checks.Settle
 	return writeJSON(w, b, settled{next == "", next})
 }
 
-const tokenAccepted = "the token of a check or a renewal"
+const tokenAccepted = "the token of a check or a renewal, signed with a key that this server has (--token-key)"
 
 // A settleBody is what a settlement says.
 type settleBody struct {

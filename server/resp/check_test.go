@@ -87,6 +87,9 @@ func TestChecks(t *testing.T) {
 		{`WEIR.CHECK ` + strings.Repeat("HEADER a b ", 101), `ERR HEADER is "more than 100"; accepted: at most 100`},
 		{`WEIR.CHECK.RELEASE nonsense`, `ERR this is no token; accepted: the one of a decision, as it was given`},
 		{`WEIR.CHECK.COMMIT x -1`, `ERR cost is "-1"; accepted: a whole number from 0 to 9007199254740992`},
+		{`WEIR.CHECK.COMMIT x 1 EARLY`, `ERR syntax error at "EARLY"; accepted: LATE, once`},
+		{`WEIR.CHECK.COMMIT x 1 LATE LATE`, `ERR syntax error at "LATE"; accepted: LATE, once`},
+		{`WEIR.CHECK.RELEASE x LATE`, `ERR wrong number of arguments for 'weir.check.release' command`},
 		{`WEIR.CHECK.RELEASE`, `ERR wrong number of arguments for 'weir.check.release' command`},
 		{`WEIR.CHECK.COMMIT x`, `ERR wrong number of arguments for 'weir.check.commit' command`},
 	}...)
@@ -145,6 +148,15 @@ func TestLeasesAndReservationsOfChecks(t *testing.T) {
 	}
 	if got := c.do("WEIR.CHECK PATH /paid COST 8"); !strings.HasPrefix(got, "[1 10 0 ") {
 		t.Errorf("after a commit of 2 out of 8: %s", got)
+	}
+	if got := c.do("WEIR.CHECK.COMMIT " + held + " 2"); got != settled {
+		t.Errorf("commit again: %s", got)
+	}
+	if got := c.do("WEIR.CHECK.COMMIT " + held + " 5 late"); got != "OK" { // of what is not reserved any more
+		t.Errorf("late commit: %s", got)
+	}
+	if got := c.do("WEIR.CHECK PATH /paid COST 1"); !strings.Contains(got, " 10 0 ") || !strings.HasPrefix(got, "[0 ") {
+		t.Errorf("after a late commit: %s", got)
 	}
 }
 

@@ -28,7 +28,7 @@
 //
 //	WEIR.CHECK [METHOD m] [HOST h] [PATH p] [QUERY q] [HEADER name value]... [IP address] [ATTR name value]... [COST n] [HOLD milliseconds]
 //	WEIR.CHECK.RELEASE token
-//	WEIR.CHECK.COMMIT token cost
+//	WEIR.CHECK.COMMIT token cost [LATE]
 //	WEIR.CHECK.CANCEL token
 //	WEIR.CHECK.RENEW token
 //

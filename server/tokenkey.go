@@ -1,0 +1,63 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+
+	"github.com/weirlimit/weir/policy"
+)
+
+const (
+	maxTokenKey      = 4096 // bytes of a file
+	tokenKeyAccepted = "a file of 32 to 4096 random bytes that not everybody can read, as head -c 32 /dev/urandom > FILE makes after umask 077"
+)
+
+// tokenKeys reads the files of keys that sign tokens. A key is all bytes of its file.
+func (c Config) tokenKeys() (keys [][]byte, err error) {
+	for _, path := range c.TokenKeys {
+		key, err := readTokenKey(path)
+		if err != nil {
+			problem := err.Error()
+			if file, ok := errors.AsType[*os.PathError](err); ok {
+				problem = file.Err.Error()
+			}
+			return nil, &ConfigError{"token-key", path, problem, tokenKeyAccepted}
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+func readTokenKey(path string) ([]byte, error) {
+	info, err := os.Stat(path) // before it is opened: that of a pipe could wait for ever
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("not a regular file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	if info, err = f.Stat(); err != nil {
+		return nil, err
+	}
+	if mode := info.Mode().Perm(); mode&0o007 != 0 && runtime.GOOS != "windows" { // where modes say nothing of who may read
+		return nil, fmt.Errorf("mode %04o lets everybody read or write it", mode)
+	}
+	key, err := io.ReadAll(io.LimitReader(f, maxTokenKey+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(key) > maxTokenKey:
+		return nil, fmt.Errorf("more than %d bytes", maxTokenKey)
+	case len(key) < policy.MinTokenKey:
+		return nil, fmt.Errorf("%d bytes", len(key))
+	}
+	return key, nil
+}
