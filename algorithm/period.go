@@ -2,6 +2,7 @@ package algorithm
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,8 +11,8 @@ import (
 // maxDays is the most days in a time.Duration.
 const maxDays = 106751
 
-// periodUnits maps the words of a period to the units of time.ParseDuration. A day of a period is 24 hours; the words
-// day, week, month and year belong to the calendar.
+// periodUnits maps the words of a period to the units of time.ParseDuration. A day of a period is
+// 24 hours; the words day, week, month and year belong to the calendar.
 var periodUnits = map[string]string{
 	"ns": "ns", "us": "us", "µs": "us", "μs": "us", "ms": "ms",
 	"s": "s", "sec": "s", "second": "s", "seconds": "s",
@@ -20,8 +21,8 @@ var periodUnits = map[string]string{
 	"d": "d",
 }
 
-// parsePeriod reads a Go duration whose units may also be the words of periodUnits, such as 1min, 2hours or 7d. A word
-// without a number stands for one unit.
+// parsePeriod reads a Go duration whose units may also be the words of periodUnits, such as 1min,
+// 2hours or 7d. A word without a number stands for one unit.
 func parsePeriod(text string) (time.Duration, bool) {
 	const number = "+-.0123456789"
 	if text != "" && text[0] >= 'a' {
@@ -52,7 +53,8 @@ func parsePeriod(text string) (time.Duration, bool) {
 	return d, err == nil
 }
 
-// nearRate matches a rate in the notation of other programs, or in words: 10r/s, 5-M, 5 per minute, 100 / hour.
+// nearRate matches a rate in the notation of other programs, or in words: 10r/s, 5-M, 5 per minute,
+// 100 / hour.
 var nearRate = regexp.MustCompile(`\b([0-9]+) ?(?:r|reqs?|requests?|hits?)? ?(?:/|-|\bper\b) ?([0-9]*) ?([a-z]+)`)
 
 // nearUnits maps unit words, without a plural's s, to the words of the limit text.
@@ -64,8 +66,8 @@ var nearUnits = map[string]string{
 	"mo": "month", "mon": "month", "month": "month", "y": "year", "yr": "year", "year": "year",
 }
 
-// nearest returns the rates that a rejected limit text may mean, such as 5/min for 5/mins, or "". A day or a week has two
-// readings.
+// nearest returns the rates that a rejected limit text may mean, such as 5/min for 5/mins, or "". A
+// day or a week has two readings.
 func nearest(text string) string {
 	m := nearRate.FindStringSubmatch(strings.ToLower(strings.Join(strings.Fields(text), " ")))
 	if m == nil {
@@ -85,15 +87,14 @@ func nearest(text string) string {
 	if unit == "" || l.parseRate(first) != nil || l.Canonical().Validate() != nil {
 		return ""
 	}
-	for _, written := range strings.Fields(text) {
-		if written == near {
-			return ""
-		}
+	if slices.Contains(strings.Fields(text), near) {
+		return ""
 	}
 	return near
 }
 
-// nearCalendar returns what a count per so many days, weeks, months or years may mean; the parser checks the first reading.
+// nearCalendar returns what a count per so many days, weeks, months or years may mean; the parser
+// checks the first reading.
 func nearCalendar(count, number, word string, unit Unit) string {
 	one := count + "/" + string(unit)
 	switch {

@@ -20,9 +20,10 @@ const maxText = 200
 // as in "100/1m", "gcra 10/1s burst=20", "sliding-buckets 100/1m cells=60", "10000/month anchor=15 tz=Europe/Berlin" or
 // "concurrent 10 lease=30s".
 //
-// The period and the lease are Go durations. Their units may also be sec, second, min, minute, hour, the plurals of
-// second, minute and hour, and d for 24 hours. A unit without a number stands for one: 10/s, 5/min. A bare d is
-// rejected, because a day is ambiguous: 500/day begins anew at midnight, 500/1d is 500/24h.
+// The period and the lease are Go durations. Their units may also be sec, second, min, minute,
+// hour, the plurals of second, minute and hour, and d for 24 hours. A unit without a number stands
+// for one: 10/s, 5/min. A bare d is rejected, because a day is ambiguous: 500/day begins anew at
+// midnight, 500/1d is 500/24h.
 //
 // The returned limit is valid and in canonical form. The error is a [*LimitError].
 func ParseLimit(text string) (Limit, error) {

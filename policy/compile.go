@@ -232,7 +232,8 @@ func (p *problems) limits(list []NamedLimit, field, prefix string, like []NamedL
 	return limits
 }
 
-// noteLimit notes the first limit per day of a configuration, and the first per 24 hours, per week and per 168 hours.
+// noteLimit notes the first limit per day of a configuration, and the first per 24 hours, per week
+// and per 168 hours.
 func (p *problems) noteLimit(field string, limit weir.Limit) {
 	kind := weir.Limit{Unit: limit.Unit, Period: limit.Period}
 	if note := limit.Note(); note != "" && !p.noted[kind] {

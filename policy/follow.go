@@ -18,8 +18,9 @@ const (
 	again = 10 * time.Second
 )
 
-// Reload reads the file and replaces the configuration by it. What is wrong is refused as a whole, logged, and shown in
-// [Set.Status]. Every Reload that is refused is logged, also for the same reason as before.
+// Reload reads the file and replaces the configuration by it. What is wrong is refused as a whole,
+// logged, and shown in [Set.Status]. Every Reload that is refused is logged, also for the same
+// reason as before.
 func (s *Set) Reload(path string) error {
 	before := s.Status().Config.Err
 	data, err := read(path)

@@ -20,7 +20,8 @@ const maxKeyPart = 1024
 // clientIP is the field of the zero Key.
 const clientIP = "client_ip"
 
-// A Key lists the fields of a log line that tell clients apart. The zero value is the client's address, client_ip.
+// A Key lists the fields of a log line that tell clients apart. The zero value is the client's
+// address, client_ip.
 type Key struct{ fields []field }
 
 // A field is one part of a Key.
@@ -40,7 +41,8 @@ type field struct {
 //	user-agent  the client's program (not in common format)
 func Fields() []string { return []string{clientIP, "user", "method", "path", "host", "user-agent"} }
 
-// ParseKey reads a key's text: names from Fields with commas between them, such as "client_ip" or "client_ip/56,path".
+// ParseKey reads a key's text: names from Fields with commas between them, such as "client_ip" or
+// "client_ip/56,path".
 func ParseKey(text string) (Key, error) {
 	var k Key
 	for name := range strings.SplitSeq(text, ",") {
@@ -124,8 +126,8 @@ func (k Key) split(key string) []string {
 	return append(parts, key)
 }
 
-// of returns the field of a line; an empty one is missing. An address is its network, as identity.NetworkOf writes it.
-// Text in its place that is no address stays as it is.
+// of returns the field of a line; an empty one is missing. An address is its network, as
+// identity.NetworkOf writes it. Text in its place that is no address stays as it is.
 func (f *field) of(l *line) []byte {
 	value := l.field(f.name)
 	if f.v6 == 0 || f.v4 == 32 && bytes.IndexByte(value, ':') < 0 { // an IPv4 address has one spelling

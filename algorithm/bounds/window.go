@@ -6,9 +6,10 @@ import (
 	"github.com/weirlimit/weir/algorithm"
 )
 
-// Window returns the most units that a limit admits in a window of its period at a cost of 1 each, and the formula: q is
-// the count, b the capacity. The window leaves out its last instant. For a leaky-queue they are the units whose turn comes in
-// the window; for a calendar the window is shorter than every day, week, month or year of it; for concurrent no unit is released.
+// Window returns the most units that a limit admits in a window of its period at a cost of 1 each,
+// and the formula: q is the count, b the capacity. The window leaves out its last instant. For a
+// leaky-queue they are the units whose turn comes in the window; for a calendar the window is
+// shorter than every day, week, month or year of it; for concurrent no unit is released.
 func Window(l algorithm.Limit) (units uint64, text string) {
 	l = l.Canonical()
 	s := size{q: l.Count, b: l.Capacity()}

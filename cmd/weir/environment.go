@@ -11,9 +11,10 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// An environment sets flags by environment variables. The flag --max-keys of weir serve has WEIR_MAX_KEYS; a flag of
-// another command has the names of the command, too: WEIR_REPLAY_COST. A tag env:"NAME" gives flags of several commands one
-// variable, and env:"-" none. An argument prevails over a variable, and an empty variable sets nothing.
+// An environment sets flags by environment variables. The flag --max-keys of weir serve has
+// WEIR_MAX_KEYS; a flag of another command has the names of the command, too: WEIR_REPLAY_COST. A
+// tag env:"NAME" gives flags of several commands one variable, and env:"-" none. An argument
+// prevails over a variable, and an empty variable sets nothing.
 type environment struct {
 	variables map[*kong.Value]string // of flags
 	used      map[string]string      // the variable of each flag that was set by one
@@ -67,8 +68,8 @@ func (e *environment) help(v *kong.Value) string {
 	return strings.TrimSuffix(v.Help, ".") + " ($" + variable + ")."
 }
 
-// resolve returns the value of a flag that no argument sets, or nil. A value that the flag does not take is an error that
-// names the variable.
+// resolve returns the value of a flag that no argument sets, or nil. A value that the flag does not
+// take is an error that names the variable.
 func (e *environment) resolve(_ *kong.Context, _ *kong.Path, f *kong.Flag) (any, error) {
 	variable := e.variables[f.Value]
 	value := os.Getenv(variable)

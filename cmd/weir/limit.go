@@ -79,7 +79,8 @@ func (e *limitExplanation) write(p *program) error {
 	return w.Flush()
 }
 
-// rate returns the average rate, as the interval between units where that is a millisecond or longer.
+// rate returns the average rate, as the interval between units where that is a millisecond or
+// longer.
 func (e *limitExplanation) rate() string {
 	if interval := float64(e.Limit.Period) / float64(e.Limit.Count); interval >= float64(time.Millisecond) {
 		return "one unit each " + period(time.Duration(interval).Round(time.Microsecond)) + ", on average"
@@ -113,8 +114,8 @@ func period(d time.Duration) string {
 	return text
 }
 
-// meanings has a sentence for each algorithm. In braces: the count q, the period w, the capacity b, the interval T between
-// units, and fields of some algorithms.
+// meanings has a sentence for each algorithm. In braces: the count q, the period w, the capacity b,
+// the interval T between units, and fields of some algorithms.
 var meanings = map[weir.Algorithm]string{
 	weir.TokenBucket:    "a bucket of {b} tokens starts full and regains {q} per {w}, continuously; a request takes its cost or is denied",
 	weir.GCRA:           "units are due one each {T}; up to {b} may come early at once",

@@ -50,7 +50,8 @@ func TestLogLevel(t *testing.T) {
 	}
 }
 
-// startLogged starts weir serve as a process. next returns the next line of its log that has a text.
+// startLogged starts weir serve as a process. next returns the next line of its log that has a
+// text.
 func startLogged(t *testing.T, args ...string) (cmd *exec.Cmd, next func(text string) string) {
 	t.Helper()
 	cmd = exec.Command(os.Args[0], append([]string{"serve", "--resp", "0", "--http", "0", "--log-format", "json"}, args...)...)

@@ -72,7 +72,8 @@ type program struct {
 	environment *environment // of the arguments that run has read
 }
 
-// parser returns the parser of the arguments, which sets line. exit is called after --help and --version.
+// parser returns the parser of the arguments, which sets line. exit is called after --help and
+// --version.
 func (p *program) parser(ctx context.Context, line *commandLine, exit func(int)) (*kong.Kong, error) {
 	p.environment = newEnvironment()
 	return kong.New(line, append(p.environment.options(),
@@ -92,8 +93,8 @@ func (p *program) parser(ctx context.Context, line *commandLine, exit func(int))
 	)...)
 }
 
-// run does what the arguments ask for, until it is done or ctx ends, and returns the exit code. Without arguments it prints
-// the help.
+// run does what the arguments ask for, until it is done or ctx ends, and returns the exit code.
+// Without arguments it prints the help.
 func (p *program) run(ctx context.Context, args []string) int {
 	var line commandLine
 	helped := false
@@ -131,8 +132,8 @@ func (p *program) fail(err error, code int) int {
 	return code
 }
 
-// message returns the text of an error. A field of the server's configuration is the flag that sets it, with its variable
-// if that set it.
+// message returns the text of an error. A field of the server's configuration is the flag that sets
+// it, with its variable if that set it.
 func (p *program) message(err error) string {
 	if config, ok := errors.AsType[*server.ConfigError](err); ok {
 		err = fmt.Errorf("--%w", config)

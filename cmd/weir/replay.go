@@ -19,7 +19,7 @@ import (
 // replayCommand is `weir replay`: what limits would have done to the traffic of access logs.
 type replayCommand struct {
 	Limit      []weir.Limit  `required:"" sep:"none" placeholder:"TEXT" help:"Limit to try, such as \"60/1m\" or \"gcra 10/1s burst=20\". Given several times, the limits are compared on the same traffic."`
-	Key        replay.Key    `default:"client_ip" placeholder:"FIELDS" help:"What tells clients apart: client_ip (IPv6 by its first 64 bits, as in policies), client_ip/48, client_ip/24/64, user, method, path, host, user-agent, or several with commas between. Default: ${default}."`
+	Key        replay.Key    `default:"client_ip" placeholder:"FIELDS" help:"The identity of a client: client_ip (IPv6 by its first 64 bits, as in policies), client_ip/48, client_ip/24/64, user, method, path, host, user-agent, or several with commas between. Default: ${default}."`
 	Cost       int64         `default:"1" help:"Units that each request takes."`
 	Window     time.Duration `default:"1m" help:"How far out of order lines may be. Requests further behind, or further ahead of those around them, count at the newest time seen."`
 	Top        int           `default:"10" help:"How many of the clients denied most to show."`

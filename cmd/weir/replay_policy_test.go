@@ -10,7 +10,8 @@ import (
 	"github.com/weirlimit/weir/policy"
 )
 
-// Replay and policies have one key text: a limit denies in a replay as many requests as it denies live.
+// Replay and policies have one key text: a limit denies in a replay as many requests as it denies
+// live.
 func TestReplayCountsClientsAsPoliciesDo(t *testing.T) {
 	var addresses []string
 	for i := range 50 {

@@ -161,7 +161,7 @@ func (c *serveCommand) serve(ctx context.Context, p *program, log *slog.Logger) 
 	if err := s.Open(ctx); err != nil {
 		return err
 	}
-	defer c.reloadAt(hangups, s, log)()
+	defer c.reloadAt(hangups, s, log)() //nolint:contextcheck // Reload ends by itself
 	c.greet(p.stdout, s, log)
 	if p.serving != nil {
 		p.serving(s)
@@ -169,7 +169,8 @@ func (c *serveCommand) serve(ctx context.Context, p *program, log *slog.Logger) 
 	return s.Run(ctx)
 }
 
-// reloadAt reads the policies again at each signal, until stop is called. The set of policies logs the result.
+// reloadAt reads the policies again at each signal, until stop is called. The set of policies logs
+// the result.
 func (c *serveCommand) reloadAt(hangups chan os.Signal, s *server.Server, log *slog.Logger) (stop func()) {
 	end, done := make(chan struct{}), make(chan struct{})
 	go func() {

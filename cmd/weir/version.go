@@ -15,7 +15,8 @@ var buildVersion, buildCommit, buildDate string
 // versionCommand prints the version.
 type versionCommand struct{}
 
-// Run prints the version of weir, its commit and date, and the version of Go, the system and the processor of the build.
+// Run prints the version of weir, its commit and date, and the version of Go, the system and the
+// processor of the build.
 func (versionCommand) Run(p *program) error {
 	info, _ := debug.ReadBuildInfo()
 	_, err := fmt.Fprintln(p.stdout, versionLine(info))
