@@ -2,6 +2,7 @@ package admission
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
 	"sync/atomic"
 
@@ -13,7 +14,11 @@ import (
 // Limits are what a request must pass: a limiter, or a set of policies.
 type Limits interface{ *weir.Limiter | *policy.Set }
 
-// A Gate lets requests pass, or not. It may be used by many goroutines at once.
+// errNoLimits is the error of a nil Gate and of the zero Gate.
+var errNoLimits = errors.New("admission: the Gate is nil or the zero Gate, and has no limits; accepted: a Gate that New returned")
+
+// A Gate lets requests pass, or not. It may be used by many goroutines at once. A nil Gate and the zero Gate have no limits,
+// and refuse all requests as Undecided.
 type Gate struct {
 	opts    Options
 	limiter *weir.Limiter // nil: set decides
@@ -54,6 +59,8 @@ func New[L Limits](limits L, opts Options) (*Gate, error) {
 // Admit decides on a request. What holds something ([Admission.Held]) must be given to Finish, whatever happens to the request.
 func (g *Gate) Admit(r *http.Request) (a Admission) {
 	switch {
+	case g == nil || g.limiter == nil && g.set == nil:
+		return Admission{Outcome: Undecided, Decision: weir.Decision{RetryAfter: retryAfterFailure}, Err: errNoLimits}
 	case g.opts.Skip != nil && g.opts.Skip(r):
 		a.Outcome = Skipped
 	case g.set != nil:

@@ -50,6 +50,10 @@ type claim struct {
 // The error is a [*RequestError] if the request makes no sense, or that of ctx. An error of the store is not one: policies then do as their on_store_error says,
 // and Decision.Failed is the error.
 func (s *Set) Check(ctx context.Context, r *Request) (Decision, error) {
+	v := s.load()
+	if v == nil {
+		return Decision{}, errNoPolicies
+	}
 	if err := ctx.Err(); err != nil {
 		return Decision{}, err
 	}
@@ -61,7 +65,7 @@ func (s *Set) Check(ctx context.Context, r *Request) (Decision, error) {
 	}
 	var fewPolicies [2]applied // on the stack, as long as nothing of c is stored anywhere but in c
 	f := facts{Request: r}
-	policies, err := s.current.Load().applied(&f, fewPolicies[:0])
+	policies, err := v.applied(&f, fewPolicies[:0])
 	if err != nil || len(policies) == 0 {
 		return Decision{Decision: weir.Decision{Allowed: err == nil}}, err
 	}

@@ -54,13 +54,17 @@ type ExplainedLimit struct{ LimitDecision }
 
 // Explain says for each policy whether it matches the request and why not, and for those that match what stands for their limits, and what Check would decide now. It changes nothing.
 func (s *Set) Explain(ctx context.Context, r *Request) (*Explanation, error) {
+	v := s.load()
+	if v == nil {
+		return nil, errNoPolicies
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if err := r.costs(); err != nil {
 		return nil, err
 	}
-	v, f := s.current.Load(), &facts{Request: r}
+	f := &facts{Request: r}
 	policies, err := v.applied(f, nil)
 	if err != nil {
 		return nil, err

@@ -22,6 +22,9 @@ const (
 // logged, and shown in [Set.Status]. Every Reload that is refused is logged, also for the same
 // reason as before.
 func (s *Set) Reload(path string) error {
+	if s.load() == nil {
+		return errNoPolicies
+	}
 	before := s.Status().Config.Err
 	data, err := read(path)
 	err = s.reload(path, data, err)
@@ -48,6 +51,9 @@ func (s *Set) reload(path string, data []byte, err error) error {
 // Follow replaces the configuration whenever the file changes, until ctx ends; it returns ctx's error. The file may be written anew, be renamed over, or be a link that
 // comes to point elsewhere. A change that is refused is logged once, and shown in [Set.Status] until the next is taken; it is tried again when there are other clients, and now and then.
 func (s *Set) Follow(ctx context.Context, path string) error {
+	if s.load() == nil {
+		return errNoPolicies
+	}
 	f := follower{set: s, path: path, seen: s.Config().sum}
 	events, failures, done := watch(filepath.Dir(path))
 	defer done()

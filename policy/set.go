@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -29,6 +30,7 @@ type Options struct {
 }
 
 // A Set decides requests by the policies of a configuration, which can be replaced while it works. It may be used by many goroutines at once.
+// New makes one: a nil Set and the zero Set have no policies, and their methods return an error or nothing.
 type Set struct {
 	store store.Store
 	local store.Store // where this process alone decides
@@ -44,6 +46,17 @@ type Set struct {
 	config *Config
 	counts map[string]*counts
 	status Status
+}
+
+// errNoPolicies is the error of the methods of a nil Set and of the zero Set.
+var errNoPolicies = errors.New("policy: the Set is nil or the zero Set, and has no policies; accepted: a Set that New returned")
+
+// load returns the rules in use, or nil if there are none.
+func (s *Set) load() *rules {
+	if s == nil {
+		return nil
+	}
+	return s.current.Load()
 }
 
 // New returns a set. It refuses a configuration that makes no sense, with an error as [Parse]'s, and one with a limit that the store refuses.
@@ -129,11 +142,20 @@ func (s *Set) apply(c *Config, clients Clients) error {
 }
 
 // Warnings returns the warnings about the configuration in use, in the order of the file. They must not be changed.
-func (s *Set) Warnings() []Warning { return s.current.Load().warnings }
+func (s *Set) Warnings() []Warning {
+	v := s.load()
+	if v == nil {
+		return nil
+	}
+	return v.warnings
+}
 
 // Replace makes a configuration the one in use, as a whole: if anything of it is wrong, or the clients in use would have a plan that it does not have, it changes
 // nothing and returns why. Requests that are being decided finish under the one before. What was used stays used, where names stay.
 func (s *Set) Replace(c *Config) error {
+	if s.load() == nil {
+		return errNoPolicies
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.apply(c, s.clients())
@@ -144,6 +166,9 @@ func (s *Set) Replace(c *Config) error {
 // UseClients makes clients the ones in use. It refuses them, and changes nothing, if any has a plan that no policy has, or limits that can't be.
 // Clients that are a fmt.Stringer say with it where they are from, for the status and the log.
 func (s *Set) UseClients(clients Clients) error {
+	if s.load() == nil {
+		return errNoPolicies
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.current.Load()
@@ -168,6 +193,9 @@ func (s *Set) clients() Clients { return s.current.Load().clients }
 
 // Config returns the configuration in use. It must not be changed.
 func (s *Set) Config() *Config {
+	if s == nil {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.config

@@ -51,6 +51,9 @@ func (s *Set) Cancel(ctx context.Context, token string) error {
 
 // settle ends all that is held. cost returns the cost of a reservation, which is charged also without one if it is late.
 func (s *Set) settle(ctx context.Context, text string, late bool, cost func(*holding) int64) error {
+	if s.load() == nil {
+		return errNoPolicies
+	}
 	t, err := s.keys.read(text)
 	if err != nil {
 		return err
@@ -122,6 +125,9 @@ func (s *Set) end(ctx context.Context, h *holding, commit algorithm.Op) (there b
 // given. A lease or reservation that has expired is taken again. If there is no room for it, the error is [ErrSettled], and the token that is returned with it, if it is not empty, is of
 // the rest: of the other leases, and of all reservations, which a later Renew may take again, and a CommitLate charges. Do not renew a token that is settled: it would be taken again.
 func (s *Set) Renew(ctx context.Context, text string) (string, error) {
+	if s.load() == nil {
+		return "", errNoPolicies
+	}
 	t, err := s.keys.read(text)
 	if err != nil {
 		return "", err

@@ -22,7 +22,10 @@ type counts struct {
 
 // Stats returns what the policies have done, in the order of the configuration. A policy that goes on under its name goes on counting.
 func (s *Set) Stats() []Stats {
-	v := s.current.Load()
+	v := s.load()
+	if v == nil {
+		return nil
+	}
 	list := make([]Stats, len(v.rules))
 	for i := range v.rules {
 		c := v.rules[i].counts

@@ -29,9 +29,12 @@ func (s *SourceStatus) update(source string, err error) {
 
 // Status returns what the set works with now.
 func (s *Set) Status() Status {
+	if s.load() == nil {
+		return Status{}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	status := s.status
-	status.Policies = len(s.current.Load().rules)
+	status.Policies = len(s.load().rules)
 	return status
 }
