@@ -84,9 +84,6 @@ func TestPitfallW2OfNames(t *testing.T) {
 
 // W2, on an engine: it takes a round trip or two, and not the time until the deadline.
 func TestPitfallW2OnAnEngine(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs redis-server")
-	}
 	s, err := redis.Open(t.Context(), engine.Redis(t).URL(), redis.Options{Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)

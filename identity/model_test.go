@@ -176,7 +176,7 @@ func TestH3ClientsAreTheModels(t *testing.T) {
 			draw(t)
 		}
 	})
-	if changed < 100 || kept < 100 {
+	if changed == 0 || kept == 0 {
 		t.Errorf("%d clients are others than the peer, %d are the peer: want some of both", changed, kept)
 	}
 }

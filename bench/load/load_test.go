@@ -40,7 +40,9 @@ func TestStreamsAskOnlyForKeysThatWereFilled(t *testing.T) {
 }
 
 func TestStreamsAreTheSameInEveryProcess(t *testing.T) {
-	if load.Zipf(1000, 1000) != load.Zipf(1000, 1000) || load.Uniform(1000, 1000) != load.Uniform(1000, 1000) {
+	zipf, again := load.Zipf(1000, 1000), load.Zipf(1000, 1000)
+	uniform, uniformAgain := load.Uniform(1000, 1000), load.Uniform(1000, 1000)
+	if zipf != again || uniform != uniformAgain {
 		t.Error("two draws differ")
 	}
 }
