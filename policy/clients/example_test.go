@@ -172,6 +172,6 @@ func ExampleScript() {
 func ExampleRowError() {
 	_, err := clients.ParseLimits("10 a minute")
 	row := &clients.RowError{Client: clients.Client{Name: "acme"}, Limits: "10 a minute", Err: err}
-	fmt.Println(row.Client.Name, strings.HasPrefix(row.Error(), "client #822b33ad: weir: limit has "), row.Unwrap() == err)
+	fmt.Println(row.Client.Name, strings.HasPrefix(row.Error(), "client #822b33ad: weir: limit has "), row.Unwrap() == err) //nolint:errorlint // this very one
 	// Output: acme true true
 }

@@ -347,14 +347,14 @@ func TestUpdatesAreHeapOnly(t *testing.T) {
 		}
 	}
 	var updates, hot int64
-	// The server publishes its statistics when it likes; it is asked until they are there.
-	for until := time.Now().Add(20 * time.Second); updates < 900 && time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
+	// The server publishes its statistics when it likes; they are read until they are there.
+	for ; updates < 900; time.Sleep(50 * time.Millisecond) {
 		sql := `SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relid = $1::regclass`
 		if err := e.pool.QueryRow(t.Context(), sql, string(e.table)).Scan(&updates, &hot); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if updates < 900 || hot < updates*9/10 {
+	if hot < updates*9/10 {
 		t.Errorf("%d of %d updates were heap-only", hot, updates)
 	}
 }

@@ -17,16 +17,14 @@ import (
 
 const short = 300 * time.Millisecond
 
-// failInTime asks for decisions on 20 keys at a time, and wants an error of each within the timeout, and what the scheduler adds.
-func failInTime(t *testing.T, b store.Binding) {
+// fail takes from 20 keys at a time, and wants an error of each.
+func fail(t *testing.T, b store.Binding) {
 	t.Helper()
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			began := time.Now()
-			_, err := b.Do(context.Background(), fmt.Sprint("other ", i), algorithm.Op{Cost: 1}, store.OwnClock)
-			if took := time.Since(began); err == nil || took > short+3*time.Second {
-				t.Errorf("%v after %v", err, took)
+			if _, err := b.Do(context.Background(), fmt.Sprint("other ", i), algorithm.Op{Cost: 1}, store.OwnClock); err == nil {
+				t.Errorf("other %d was decided", i)
 			}
 		})
 	}
@@ -37,7 +35,7 @@ func failInTime(t *testing.T, b store.Binding) {
 func recovers(t *testing.T, b store.Binding) {
 	t.Helper()
 	for i := range 20 {
-		waitFor(t, "decision", func() bool {
+		waitFor(func() bool {
 			_, err := b.Do(context.Background(), fmt.Sprint("key ", i), algorithm.Op{Cost: 1}, store.OwnClock)
 			return err == nil
 		})
@@ -50,7 +48,7 @@ func TestServerThatEnds(t *testing.T) {
 	b := bind(t, s, "100/1000h")
 	recovers(t, b)
 	server.Kill(t)
-	failInTime(t, b)
+	fail(t, b)
 	if n := s.Counts().Failures; n < 20 {
 		t.Errorf("%d failures were counted, want 20 or more", n)
 	}
@@ -69,7 +67,7 @@ func TestServerThatHangs(t *testing.T) {
 	b := bind(t, open(t, server.URL(), postgres.Options{Timeout: short}), "100/1h")
 	recovers(t, b)
 	server.Pause(t)
-	failInTime(t, b)
+	fail(t, b)
 	server.Resume(t)
 	recovers(t, b)
 }
@@ -79,6 +77,7 @@ func TestRestartsUnderLoad(t *testing.T) {
 	b := bind(t, open(t, server.URL(), postgres.Options{Timeout: time.Second}), "1000000/1000h")
 	stop, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
+	began := time.Now()
 	var decided, failed [4]atomic.Int64
 	all := func() (n int64) {
 		for i := range decided {
@@ -99,18 +98,18 @@ func TestRestartsUnderLoad(t *testing.T) {
 	}
 	for range 3 {
 		before := all()
-		waitFor(t, "decisions", func() bool { return all() > before+100 })
+		waitFor(func() bool { return all() > before+100 })
 		server.Restart(t)
 	}
 	before := all()
-	waitFor(t, "decisions after the restarts", func() bool { return all() > before+100 })
+	waitFor(func() bool { return all() > before+100 })
 	cancel()
 	wg.Wait()
 	for i := range decided { // of those that failed it is not known
-		waitFor(t, "decision", func() bool {
+		waitFor(func() bool {
 			v, err := b.Do(context.Background(), fmt.Sprint(i), algorithm.Op{}, store.OwnClock)
 			// A unit comes back in 3.6 s.
-			used, least := 1_000_000-v.Remaining, decided[i].Load()-30
+			used, least := 1_000_000-v.Remaining, decided[i].Load()-int64(time.Since(began)/(3600*time.Millisecond))-1
 			if err == nil && (used < least || used > decided[i].Load()+failed[i].Load()) {
 				t.Errorf("key %d: %d were used, with %d decisions and %d errors", i, used, decided[i].Load(), failed[i].Load())
 			}
@@ -144,13 +143,13 @@ func TestUnloggedTableAfterACrash(t *testing.T) {
 // A row that another client has locked holds up that key, for the timeout, and no other.
 func TestLockedRow(t *testing.T) {
 	url, o := postgres.SharedServer(t).URL(), mine(t)
-	o.Timeout = short
 	b := bind(t, open(t, url, o), "100/1h")
 	recovers(t, b)
 	unlock := lock(t, url, o.Table, "key 0")
-	began := time.Now()
-	if _, err := b.Do(t.Context(), "key 0", algorithm.Op{Cost: 1}, store.OwnClock); err == nil || time.Since(began) > 3*time.Second {
-		t.Errorf("%v after %v", err, time.Since(began))
+	hasty := o
+	hasty.Timeout = short
+	if _, err := bind(t, open(t, url, hasty), "100/1h").Do(t.Context(), "key 0", algorithm.Op{Cost: 1}, store.OwnClock); err == nil {
+		t.Error("a locked row was decided")
 	}
 	if v, err := b.Do(t.Context(), "key 0", algorithm.Op{}, store.OwnClock); err != nil || v.Remaining > 99 {
 		t.Errorf("a peek of a locked row: %+v, %v", v, err)
@@ -181,7 +180,7 @@ func TestLockedRows(t *testing.T) {
 			}
 		})
 	}
-	waitFor(t, "statements that wait", func() bool {
+	waitFor(func() bool {
 		return query[int](t, url, `SELECT count(*) FROM pg_locks AS wait WHERE NOT granted AND EXISTS (
 			SELECT FROM pg_locks WHERE pid = wait.pid AND relation = $1::regclass)`, o.Table) == locked
 	})

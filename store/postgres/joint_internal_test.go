@@ -155,9 +155,7 @@ func TestSwapAll(t *testing.T) {
 	record := func(n int64) swap.Record { return swap.Record{Head: fmt.Sprint(n, "/1h"), State: []int64{n}} }
 	try := func(what string, want bool, changes ...change) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		defer cancel()
-		if swapped, err := e.swapAll(ctx, changes); err != nil || swapped != want {
+		if swapped, err := e.swapAll(t.Context(), changes); err != nil || swapped != want {
 			t.Errorf("%s: swapped is %v, %v", what, swapped, err)
 		}
 	}
@@ -250,7 +248,7 @@ func TestJointsThatAreGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	waiting := func(n int, busy ...string) {
-		for until := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		for ; ; time.Sleep(time.Millisecond) {
 			s.joints.mu.Lock()
 			there := len(s.joints.waiting) == n && len(s.joints.busy) > 0
 			for _, key := range busy {
@@ -259,8 +257,6 @@ func TestJointsThatAreGivenUp(t *testing.T) {
 			s.joints.mu.Unlock()
 			if there {
 				return
-			} else if time.Now().After(until) {
-				t.Fatalf("no %d joints that wait", n)
 			}
 		}
 	}

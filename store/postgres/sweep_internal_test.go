@@ -1,12 +1,14 @@
 package postgres
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
@@ -66,17 +68,15 @@ func TestSweepLeavesWhatIsWritten(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), e.table.in(`UPDATE TABLE SET words = '{2}', expires = now() + interval '1 h' WHERE name = 'a1'`)); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
 	s := testSweeper(t, e, time.Microsecond)
 	for range 2 {
-		if err := s.sweep(ctx); err != nil {
+		if err := s.sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if n := rows(t, e, "a"); n != 1 {
 			t.Errorf("%d rows are left, want 1", n)
 		}
-		if err := tx.Commit(ctx); err != nil && ctx.Err() != nil {
+		if err := tx.Commit(t.Context()); err != nil && !errors.Is(err, pgx.ErrTxClosed) {
 			t.Fatal(err)
 		}
 	}
@@ -132,19 +132,16 @@ func TestSweeperOutlivesErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	await := func(what string, there func() bool) {
-		for until := time.Now().Add(20 * time.Second); !there(); time.Sleep(time.Millisecond) {
-			if time.Now().After(until) {
-				t.Fatalf("no %s within 20 s", what)
-			}
-		}
+	for s.Counts().Failures <= 2 { // of a sweep without a table
+		time.Sleep(time.Millisecond)
 	}
-	await("error of a sweep without a table", func() bool { return s.Counts().Failures > 2 })
 	if err := s.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	put(t, s.engine, "a", 35, -time.Second)
-	await("rows that were swept", func() bool { return s.Counts().Swept == 35 })
+	for s.Counts().Swept < 35 {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // Pitfall S15: a sweeper that never rests takes nothing away that matters. If it did, more would pass than the limit lets.
@@ -177,7 +174,11 @@ func TestS15SweepAgainstTakes(t *testing.T) {
 				}
 			}
 		}
-		for round := 0; round < 20 || s.Counts().Swept < 5 && round < 200; round++ { // with pauses, in which there is something to sweep
+		rounds := 20
+		if testing.Short() {
+			rounds = 5
+		}
+		for round := 0; round < rounds || s.Counts().Swept < 5; round++ { // with pauses, in which there is something to sweep
 			until := time.Now().Add(30 * time.Millisecond)
 			var wg sync.WaitGroup
 			for range 8 {
@@ -190,7 +191,7 @@ func TestS15SweepAgainstTakes(t *testing.T) {
 			}
 		}
 		windows := (last.Load()-first.Load())/int64(10*time.Millisecond) + 2
-		if most := 100 * windows; admitted.Load() > most || s.Counts().Swept == 0 {
+		if most := 100 * windows; admitted.Load() > most {
 			t.Errorf("%s: %d were admitted in %d windows; %d rows were swept", text, admitted.Load(), windows, s.Counts().Swept)
 		}
 		t.Logf("%s: %d in %d windows, %d swept", text, admitted.Load(), windows, s.Counts().Swept)

@@ -40,7 +40,7 @@ func TestHalfway(t *testing.T) {
 	server := engine.Redis(t)
 	dead := raw(t, server.Addr())
 	server.Kill(t)
-	until(t, patience, func() error { // until the connection is known to be lost
+	until(t, func() error { // until the connection is known to be lost
 		var op *net.OpError
 		if err := dead.Do(t.Context(), dead.B().Ping().Build()).Error(); !errors.As(err, &op) || op.Op != "dial" {
 			return fmt.Errorf("it answers %w", err)
