@@ -44,7 +44,7 @@ func ExampleLimiter_Wait_evenly() {
 // A wait that can't end before the deadline ends at once.
 func ExampleLimiter_Wait_deadline() {
 	limiter := mustNew("1/1h")
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	fmt.Println(limiter.Wait(ctx, "user:42", 1))
 	fmt.Println(errors.Is(limiter.Wait(ctx, "user:42", 1), context.DeadlineExceeded))

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -67,24 +68,28 @@ func TestH1TheRetryDelayIsExact(t *testing.T) {
 	wantCode(t, empty(t.Context(), client), codes.OK)
 }
 
-// The retries that are built into gRPC come back when they are told to.
+// The retries that are built into gRPC come after the delay of the denial, not after their own backoff of an hour.
 func TestRetriesOfGRPCWait(t *testing.T) {
-	calls := 0
-	wait := func(ctx context.Context, r any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-		calls++
-		return next(ctx, r)
+	const interval = 50 * time.Millisecond
+	var calls, now atomic.Int64
+	clock := func() time.Time { return time.Unix(1_700_000_000, now.Load()) }
+	count := func(ctx context.Context, r any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		calls.Add(1)
+		reply, err := next(ctx, r)
+		if err != nil { // the next attempt comes when a unit is back
+			now.Add(int64(interval))
+		}
+		return reply, err
 	}
-	s := server(t, limiter(t, "20/1s burst=1"), grpclimit.Options{})
-	target := listen(t, &service{}, grpc.ChainUnaryInterceptor(wait, s.Unary))
+	s := server(t, limiter(t, "20/1s burst=1", weir.WithClock(clock)), grpclimit.Options{})
+	target := listen(t, &service{}, grpc.ChainUnaryInterceptor(count, s.Unary))
 	client := pb.NewTestServiceClient(dial(t, target, grpc.WithDefaultServiceConfig(`{"methodConfig": [{"name": [{}], "retryPolicy": {
-		"maxAttempts": 5, "initialBackoff": "30s", "maxBackoff": "30s", "backoffMultiplier": 1, "retryableStatusCodes": ["RESOURCE_EXHAUSTED"]}}]}`)))
-	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second) // less than the backoff that the client would choose by itself
-	defer cancel()
+		"maxAttempts": 5, "initialBackoff": "3600s", "maxBackoff": "3600s", "backoffMultiplier": 1, "retryableStatusCodes": ["RESOURCE_EXHAUSTED"]}}]}`)))
 	for range 3 {
-		wantCode(t, empty(ctx, client), codes.OK)
+		wantCode(t, empty(t.Context(), client), codes.OK)
 	}
-	if calls <= 3 {
-		t.Errorf("%d calls arrived, want some to be retries", calls)
+	if n := calls.Load(); n != 5 {
+		t.Errorf("%d calls arrived, want 5, of which 2 are retries", n)
 	}
 }
 

@@ -116,13 +116,12 @@ func free(t *testing.T, l *weir.Limiter) bool {
 	return d.Remaining > 0
 }
 
-// eventually waits for what comes soon after the client has its answer.
+// eventually returns when a condition holds. It has no deadline but that of the test binary.
 func eventually(t *testing.T, failure string, holds func() bool) {
 	t.Helper()
-	for until := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatal(failure)
-		}
+	t.Logf("if this does not end: %s", failure)
+	for !holds() {
+		time.Sleep(time.Millisecond)
 	}
 }
 

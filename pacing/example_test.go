@@ -47,9 +47,9 @@ func ExampleServers_Confirm() {
 }
 
 func ExampleTooLong() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
-	err := pacing.TooLong(ctx, time.Minute, time.Hour)
+	err := pacing.TooLong(ctx, 2*time.Hour, 3*time.Hour)
 	fmt.Println(errors.Is(err, context.DeadlineExceeded), pacing.TooLong(ctx, time.Millisecond, time.Hour))
 	// Output: true <nil>
 }

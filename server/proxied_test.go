@@ -29,7 +29,7 @@ func say(t *testing.T, address, text string) (string, error) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(30 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(10 * time.Minute))
 	_, _ = io.WriteString(c, text)
 	return bufio.NewReader(c).ReadString('\n')
 }
@@ -47,7 +47,7 @@ func shownAddress(t *testing.T, address, before string) string {
 
 func shownOn(t *testing.T, c net.Conn, before string) string {
 	t.Helper()
-	_ = c.SetDeadline(time.Now().Add(30 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(10 * time.Minute))
 	_, _ = io.WriteString(c, before+"CLIENT INFO\r\n")
 	r := bufio.NewReader(c)
 	_, _ = r.ReadString('\n') // the length of the line
@@ -119,7 +119,7 @@ func TestProxiedConnectionsEndWell(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(30 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(10 * time.Minute))
 	_, _ = io.WriteString(c, fromElsewhere+strings.Repeat("PING\r\n", 1000)+"QUIT\r\n"+strings.Repeat("PING\r\n", 1000))
 	b, err := io.ReadAll(c)
 	if want := strings.Repeat("+PONG\r\n", 1000) + "+OK\r\n"; string(b) != want || err != nil {
@@ -222,13 +222,9 @@ func run(t *testing.T, program string, args ...string) {
 // reach connects to a server that is starting.
 func reach(t *testing.T, address string) net.Conn {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		c, err := net.Dial("tcp", address)
-		if err == nil {
+	for ; ; time.Sleep(10 * time.Millisecond) {
+		if c, err := net.Dial("tcp", address); err == nil {
 			return c
-		}
-		if time.Now().After(end) {
-			t.Fatal(err)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package clients_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -80,7 +81,12 @@ func TestOverlappingWriters(t *testing.T) {
 			wg.Go(func() {
 				for i := range changes {
 					for _, name := range []string{fmt.Sprint("own", w), "shared"} {
-						if err := d.Set(context.Background(), clients.Client{Name: name, Plan: fmt.Sprint("p", i)}); err != nil {
+						set := func() error { return d.Set(context.Background(), clients.Client{Name: name, Plan: fmt.Sprint("p", i)}) }
+						err := set()
+						for err != nil && strings.Contains(err.Error(), "database is locked") { // SQLite's queue is not fair
+							err = set()
+						}
+						if err != nil {
 							t.Error(err)
 						}
 					}

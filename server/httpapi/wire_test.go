@@ -7,9 +7,10 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weirlimit/weir/server/httpapi"
@@ -118,24 +119,51 @@ func TestConnectionsBeyondTheMostAreTurnedAway(t *testing.T) {
 	}
 }
 
+// pipe is a listener of one connection, in memory, for tests on a clock of their own.
+type pipe struct {
+	conns chan net.Conn
+	once  sync.Once
+}
+
+func (p *pipe) Accept() (net.Conn, error) {
+	if c, open := <-p.conns; open {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p *pipe) Close() error {
+	p.once.Do(func() { close(p.conns) })
+	return nil
+}
+
+func (*pipe) Addr() net.Addr { return &net.TCPAddr{} }
+
 func TestShutdownDoesNotWaitForConnectionsThatSendNothing(t *testing.T) {
-	s := newServer()
-	addr := start(t, s)
-	silent := dial(t, addr)
-	for s.Stats().Connections == 0 {
-		runtime.Gosched()
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second) // less than http.Server would wait
-	defer cancel()
-	if err := s.Shutdown(ctx); err != nil {
-		t.Errorf("shutdown: %v", err)
-	}
-	if got, err := io.ReadAll(silent); err != nil || len(got) != 0 {
-		t.Errorf("the connection got %q, %v; want an end", got, err)
-	}
-	if got := s.Stats().Connections; got != 0 {
-		t.Errorf("%d connections are left", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s, p := newServer(), &pipe{conns: make(chan net.Conn)}
+		served := make(chan error, 1)
+		go func() { served <- s.Serve(p) }()
+		silent, far := net.Pipe()
+		p.conns <- far
+		synctest.Wait()
+		began := time.Now()
+		if err := s.Shutdown(context.Background()); err != nil {
+			t.Errorf("shutdown: %v", err)
+		}
+		if took := time.Since(began); took > time.Second { // http.Server would wait for 5 s
+			t.Errorf("shutdown took %v", took)
+		}
+		if got, err := io.ReadAll(silent); err != nil || len(got) != 0 {
+			t.Errorf("the connection got %q, %v; want an end", got, err)
+		}
+		if got := s.Stats().Connections; got != 0 {
+			t.Errorf("%d connections are left", got)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestShutdownFinishesWhatIsInFlight(t *testing.T) {

@@ -59,7 +59,7 @@ func dial(t testing.TB, l net.Listener) *net.TCPConn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	_ = c.SetDeadline(time.Now().Add(30 * time.Second)) // a test that hangs says where
+	_ = c.SetDeadline(time.Now().Add(10 * time.Minute)) // a test that hangs says where
 	return c.(*net.TCPConn)
 }
 

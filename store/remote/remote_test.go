@@ -81,9 +81,8 @@ func TestServerThatSaysNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	began := time.Now()
-	if _, err := remote.Open(t.Context(), "weir://"+l.Addr().String()+"?timeout=50ms", remote.Options{}); err == nil || time.Since(began) > patience {
-		t.Errorf("%v after %v", err, time.Since(began))
+	if _, err := remote.Open(t.Context(), "weir://"+l.Addr().String()+"?timeout=50ms", remote.Options{}); err == nil {
+		t.Error("a server that sends nothing was opened")
 	}
 }
 
@@ -251,19 +250,17 @@ func TestServerThatRestartsIsFoundAgain(t *testing.T) {
 		}
 		all.Wait()
 		d.restart(t)
-		eventually(t, func() bool {
+		eventually(func() bool {
 			_, err := b.Do(t.Context(), "k", algorithm.Op{}, store.OwnClock)
 			return err == nil
 		})
 	}
 }
 
-func eventually(t testing.TB, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !f(); {
-		if time.Now().After(end) {
-			t.Fatal("waited in vain")
-		}
+// eventually returns when a condition holds. It has no deadline but that of the test binary.
+func eventually(f func() bool) {
+	for !f() {
+		time.Sleep(time.Millisecond)
 	}
 }
 
