@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"path/filepath"
 	"time"
 
@@ -16,22 +17,44 @@ const (
 	quiet = 50 * time.Millisecond
 	// again is how long a file that was refused is left alone: the reason may go away, without a change of the file.
 	again = 10 * time.Second
+	// steady is the time between two reads that must be equal before a change counts: a writer that
+	// pauses leaves half a file, which can be valid. A rename is in use after quiet and steady.
+	steady = 250 * time.Millisecond
+	// rereads is the most pairs of reads of one Reload.
+	rereads = 8
 )
 
-// Reload reads the file and replaces the configuration by it. What is wrong is refused as a whole,
-// logged, and shown in [Set.Status]. Every Reload that is refused is logged, also for the same
-// reason as before.
+// errUnsteady is the error of a file that changes all the time.
+var errUnsteady = errors.New("weir: policies: the file is being written")
+
+// Reload reads the file and replaces the configuration by it. What is wrong is refused as a whole, logged, and shown in
+// [Set.Status]. Every Reload that is refused is logged, also for the same reason as before. It reads
+// the file twice, a quarter of a second apart, and takes it once both reads are equal: half a file is
+// not taken. A file that changes for 2 seconds on end is refused.
 func (s *Set) Reload(path string) error {
 	if s.load() == nil {
 		return errNoPolicies
 	}
 	before := s.Status().Config.Err
-	data, err := read(path)
+	data, err := readSteady(func() ([]byte, error) { return read(path) })
 	err = s.reload(path, data, err)
 	if err != nil && before != nil && before.Error() == err.Error() { // note is silent about it
 		s.log.Error("a change was refused again; what was in use stays", "of", "policies", "source", path, "error", err)
 	}
 	return err
+}
+
+// readSteady reads until two reads that are steady apart are equal.
+func readSteady(read func() ([]byte, error)) ([]byte, error) {
+	data, err := read()
+	for range rereads {
+		before := digest(data, err)
+		time.Sleep(steady)
+		if data, err = read(); digest(data, err) == before {
+			return data, err
+		}
+	}
+	return nil, errUnsteady
 }
 
 func (s *Set) reload(path string, data []byte, err error) error {
@@ -49,14 +72,26 @@ func (s *Set) reload(path string, data []byte, err error) error {
 }
 
 // Follow replaces the configuration whenever the file changes, until ctx ends; it returns ctx's error. The file may be written anew, be renamed over, or be a link that
-// comes to point elsewhere. A change that is refused is logged once, and shown in [Set.Status] until the next is taken; it is tried again when there are other clients, and now and then.
+// comes to point elsewhere. A change counts when two reads a quarter of a second apart are equal. A change that is refused is logged once, and shown in [Set.Status] until the next is taken; it is tried again when there are other clients, and now and then.
 func (s *Set) Follow(ctx context.Context, path string) error {
 	if s.load() == nil {
 		return errNoPolicies
 	}
-	f := follower{set: s, path: path, seen: s.Config().sum}
+	f := newFollower(s, path)
 	events, failures, done := watch(filepath.Dir(path))
 	defer done()
+	return f.run(ctx, events, failures)
+}
+
+func newFollower(s *Set, path string) *follower {
+	return &follower{
+		set: s, path: path, seen: s.Config().sum,
+		read: func(ctx context.Context) ([]byte, error) { return readWithin(ctx, path) },
+	}
+}
+
+// run looks at the file after events and failures, and each second.
+func (f *follower) run(ctx context.Context, events <-chan fsnotify.Event, failures <-chan error) error {
 	ticker := time.NewTicker(poll)
 	defer ticker.Stop()
 	settle := time.NewTimer(quiet)
@@ -68,12 +103,12 @@ func (s *Set) Follow(ctx context.Context, path string) error {
 		case <-events:
 			settle.Reset(quiet)
 		case err := <-failures: // such as too many events
-			s.log.Debug("changes of files may have been missed; they are looked for", "error", err)
+			f.set.log.Debug("changes of files may have been missed; they are looked for", "error", err)
 			settle.Reset(quiet)
 		case <-settle.C:
-			f.look(ctx)
+			f.lookAgain(ctx, settle)
 		case <-ticker.C:
-			f.look(ctx)
+			f.lookAgain(ctx, settle)
 		}
 	}
 }
@@ -95,27 +130,48 @@ func watch(directory string) (events <-chan fsnotify.Event, failures <-chan erro
 type follower struct {
 	set  *Set
 	path string
+	read func(context.Context) ([]byte, error)
 	seen [sha256.Size]byte
+	// next is what the last look read for the first time at since. The zero Time is that there is no
+	// such content.
+	next  [sha256.Size]byte
+	since time.Time
 	// refused is when it was refused last, the zero Time if it was taken; clients are how often there had been other clients by then.
 	refused time.Time
 	clients int64
 }
 
-// look reads the file, and reloads what it has not seen, or what may be refused no longer.
-func (f *follower) look(ctx context.Context) {
-	data, err := readWithin(ctx, f.path)
+// lookAgain looks at the file, and sets the timer for the second read of a change.
+func (f *follower) lookAgain(ctx context.Context, settle *time.Timer) {
+	if f.look(ctx) {
+		settle.Reset(steady)
+	}
+}
+
+// look reads the file, and reloads what it has not seen, or what may be refused no longer. It reports
+// whether the content changed and has to be read again, after steady.
+func (f *follower) look(ctx context.Context) (changed bool) {
+	data, err := f.read(ctx)
 	if ctx.Err() != nil {
-		return
+		return false
 	}
 	now, clients := digest(data, err), f.set.offers.Load()
 	due := !f.refused.IsZero() && (clients != f.clients || time.Since(f.refused) >= again)
-	if now == f.seen && !due {
-		return
+	if now == f.seen {
+		if f.since = (time.Time{}); !due {
+			return false
+		}
+	} else if f.since.IsZero() || now != f.next {
+		f.next, f.since = now, time.Now()
+		return true
+	} else if time.Since(f.since) < steady {
+		return true
 	}
-	f.seen, f.clients, f.refused = now, clients, time.Time{}
+	f.seen, f.clients, f.refused, f.since = now, clients, time.Time{}, time.Time{}
 	if f.set.reload(f.path, data, err) != nil { // it is logged, and kept for the status
 		f.refused = time.Now()
 	}
+	return false
 }
 
 // digest tells one content of a file from another, and from one that can't be read.

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/fsnotify/fsnotify"
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
@@ -42,10 +45,13 @@ func TestAFileIsTriedAgainWhenTheReasonMayBeGone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := follower{set: s, path: path, seen: s.Config().sum}
+		f := newFollower(s, path)
 		look := func(want string) {
 			t.Helper()
-			f.look(t.Context())
+			if f.look(t.Context()) { // a second time, if it has changed
+				time.Sleep(steady)
+				f.look(t.Context())
+			}
 			if got := s.Config().Policies[0].Limits[0].Limit; got != want {
 				t.Errorf("the limit is %s, want %s", got, want)
 			}
@@ -71,6 +77,92 @@ func TestAFileIsTriedAgainWhenTheReasonMayBeGone(t *testing.T) {
 		time.Sleep(2 * again)
 		if look("3/1s"); s.Status().Config.Loaded != loaded {
 			t.Error("what is in use is taken again")
+		}
+	})
+}
+
+const (
+	oneLimit = "policies: [{name: a, key: all, limits: [1/1s]}]\n"
+	halfFile = "policies:\n  - {name: a, key: all, limits: [2/1s]}\n"
+	allFile  = halfFile + "  - {name: b, key: client_ip, limits: [2/1s]}\n"
+)
+
+func newConfig(t *testing.T, text string) *Config {
+	t.Helper()
+	c, err := Parse([]byte(text), "weir.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Half a file can be valid. It is not taken while the writer goes on.
+func TestHalfAFileIsNotTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(newConfig(t, oneLimit), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := newFollower(s, "weir.yaml")
+		var file atomic.Value
+		file.Store(oneLimit)
+		f.read = func(context.Context) ([]byte, error) { return []byte(file.Load().(string)), nil }
+		events := make(chan fsnotify.Event)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- f.run(ctx, events, nil) }()
+		for _, part := range []string{halfFile, halfFile + "  - {na", halfFile, allFile[:len(allFile)-1]} { // each looks done for a while
+			file.Store(part)
+			events <- fsnotify.Event{}
+			time.Sleep(steady)
+			synctest.Wait()
+			if n := len(s.Config().Policies); n != 1 || s.Config().Policies[0].Limits[0].Limit != "1/1s" || s.Status().Config.Err != nil {
+				t.Fatalf("half a file is in use, or refused: %q, error %v", part, s.Status().Config.Err)
+			}
+		}
+		file.Store(allFile) // renamed over
+		events <- fsnotify.Event{}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if n := len(s.Config().Policies); n != 2 {
+			t.Errorf("a second after the rename %d policies are in use, want 2", n)
+		}
+		file.Store(oneLimit) // and nothing reports it
+		time.Sleep(poll + steady)
+		synctest.Wait()
+		if n := len(s.Config().Policies); n != 1 {
+			t.Errorf("without an event %d policies are in use, want 1", n)
+		}
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}
+
+// Reload reads until two reads are equal, and gives up on a file that changes all the time.
+func TestReloadReadsTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		parts := []string{"a", "ab", "abc", "abc", "never"}
+		data, err := readSteady(func() ([]byte, error) {
+			part := parts[0]
+			parts = parts[1:]
+			return []byte(part), nil
+		})
+		if string(data) != "abc" || err != nil || len(parts) != 1 {
+			t.Errorf("%q is taken, error %v; %q are left", data, err, parts)
+		}
+		n := 0
+		start := time.Now()
+		if data, err := readSteady(func() ([]byte, error) { n++; return []byte{byte(n)}, nil }); !errors.Is(err, errUnsteady) {
+			t.Errorf("of a file that changes all the time %q, error %v", data, err)
+		}
+		if took := time.Since(start); took != rereads*steady {
+			t.Errorf("it took %v", took)
+		}
+		gone := errors.New("gone")
+		if _, err := readSteady(func() ([]byte, error) { return nil, gone }); !errors.Is(err, gone) {
+			t.Errorf("of a file that is gone the error is %v", err)
 		}
 	})
 }
