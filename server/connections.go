@@ -15,8 +15,10 @@ const (
 	DefaultMaxConnections = 10_000
 	// MostConnections is the largest MaxConnections accepted.
 	MostConnections = 1_000_000
-	// LeastIdleTimeout and MostIdleTimeout bound the IdleTimeout.
-	LeastIdleTimeout, MostIdleTimeout = time.Second, 30 * 24 * time.Hour
+	// LeastIdleTimeout is the shortest IdleTimeout accepted.
+	LeastIdleTimeout = time.Second
+	// MostIdleTimeout is the longest IdleTimeout accepted.
+	MostIdleTimeout = 30 * 24 * time.Hour
 
 	// addressShare is the part of a protocol's connections that one address may have unless the Config says otherwise.
 	addressShare = 4

@@ -10,7 +10,7 @@ import (
 // openFiles returns how many files the process may have open at once, and 0 if there is no limit or none is known.
 func openFiles() int {
 	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || uint64(limit.Cur) > math.MaxInt32 {
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > math.MaxInt32 {
 		return 0
 	}
 	return int(limit.Cur)

@@ -24,7 +24,7 @@ type ruled struct {
 }
 
 // openPolicies loads the policies and the clients of the configuration over the store, and follows the clients.
-func (c Config) openPolicies(ctx context.Context, k *kept) (*ruled, error) {
+func (c Config) openPolicies(ctx context.Context, k *kept, panics *guard.Panics) (*ruled, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	keys, err := c.tokenKeys()
@@ -36,7 +36,7 @@ func (c Config) openPolicies(ctx context.Context, k *kept) (*ruled, error) {
 		return nil, policiesError(c.Policies, err)
 	}
 	r := &ruled{set: set, path: c.Policies}
-	if err := r.openClients(ctx, c); err != nil {
+	if err := r.openClients(ctx, c, panics); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -50,7 +50,7 @@ func policiesError(path string, err error) error {
 	return err
 }
 
-func (r *ruled) openClients(ctx context.Context, c Config) error {
+func (r *ruled) openClients(ctx context.Context, c Config, panics *guard.Panics) error {
 	source := r.set.Config().Clients
 	url, snapshot := cmp.Or(c.Clients, source.Database), cmp.Or(c.ClientsSnapshot, source.Snapshot)
 	if url == "" {
@@ -63,7 +63,9 @@ func (r *ruled) openClients(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	r.clients, err = clients.Follow(ctx, url, clients.Options{Policies: r.set, Snapshot: snapshot, Poll: poll, Log: c.Log})
+	r.clients, err = clients.Follow(ctx, url, clients.Options{Policies: r.set, Snapshot: snapshot, Poll: poll, Log: c.Log,
+		Panicked: func(task string, value any) { panics.Caught(task, value) },
+	})
 	return err
 }
 

@@ -66,7 +66,7 @@ func (s *Server) Open(ctx context.Context) error {
 	}
 	s.store, s.started = kept, time.Now()
 	if s.cfg.Policies != "" {
-		s.policies, err = s.cfg.openPolicies(ctx, kept)
+		s.policies, err = s.cfg.openPolicies(ctx, kept, s.panics)
 	}
 	if err == nil {
 		s.build() //nolint:contextcheck // the protocols have a context of their own, which ends with them

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +28,9 @@ type Options struct {
 	Poll time.Duration
 	Log  *slog.Logger     // nil for slog.Default()
 	Now  func() time.Time // the clock of valid_from and valid_until; nil for time.Now
+	// Panicked, if not nil, is called with the value of a panic in the Follower's goroutines, within the recovery. The
+	// clients stay as they are, and the task is tried again. Nil: the Log gets the value and the stack.
+	Panicked func(task string, value any)
 }
 
 // Policies decide which clients can be used.
@@ -48,6 +52,7 @@ type Follower struct {
 	current  atomic.Pointer[Table]
 	shown    shown
 	stop     context.CancelFunc
+	panicked func(task string, value any)
 	stopped  sync.WaitGroup
 	snapshot string
 	unsaved  chan saved // at most one: the latest
@@ -110,6 +115,11 @@ func newFollower(at *location, o Options) (*Follower, error) {
 	}
 	if f.now == nil {
 		f.now = time.Now
+	}
+	if f.panicked = o.Panicked; f.panicked == nil {
+		f.panicked = func(task string, value any) {
+			f.log.Error("panic", "task", task, "panic", fmt.Sprint(value), "stack", string(debug.Stack()))
+		}
 	}
 	f.shown.status.Database = at.shown
 	return f, nil
@@ -215,6 +225,12 @@ func (f *Follower) jitter(d time.Duration) time.Duration { return d/2 + rand.N(d
 
 // session follows on one connection, until something goes wrong with it.
 func (f *Follower) session(ctx context.Context, well func()) (err error) {
+	defer func() {
+		if v := recover(); v != nil { // no program could recover from it
+			f.panicked("clients: follow", v)
+			err = fmt.Errorf("clients: following panicked: %v", v)
+		}
+	}()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	d, err := f.at.open(ctx, false)
@@ -228,6 +244,11 @@ func (f *Follower) session(ctx context.Context, well func()) (err error) {
 		defer listening.Wait()
 		defer cancel()
 		listening.Go(func() {
+			defer func() {
+				if v := recover(); v != nil { // polling goes on
+					f.panicked("clients: listen", v)
+				}
+			}()
 			f.listen(ctx, func() {
 				select {
 				case woken <- struct{}{}:

@@ -31,6 +31,11 @@ func (f *Follower) save(ctx context.Context) {
 }
 
 func (f *Follower) write(s saved) {
+	defer func() {
+		if v := recover(); v != nil {
+			f.panicked("clients: snapshot", v)
+		}
+	}()
 	h := snapshotHead{Version: snapshotVersion, Database: f.at.shown, Written: f.now().UTC(), At: s.at, Clients: s.table.Len()}
 	if len(s.table.bad) > 0 {
 		h.At = mark{Number: -1} // of no change: whoever starts from it reads all rows, and so the bad ones

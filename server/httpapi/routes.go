@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"net/http"
 	"time"
 
@@ -106,10 +107,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // recovered takes the result of a recover. After a panic net/http closes the connection.
 func (s *Server) recovered(value any, r *http.Request) {
+	err, _ := value.(error)
 	switch {
 	case value == nil:
 		return
-	case value != http.ErrAbortHandler: // which is meant, and not of interest
+	case !errors.Is(err, http.ErrAbortHandler): // which is meant, and not of interest
 		s.opts.Panics.Caught("http: request", value)
 		s.connections.guard.Count(guard.Panic, r.RemoteAddr)
 	}

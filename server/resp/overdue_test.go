@@ -2,6 +2,7 @@ package resp_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -37,7 +38,7 @@ func closed(c net.Conn) bool {
 	_ = c.SetReadDeadline(time.Now())
 	_, err := c.Read(make([]byte, 1))
 	_ = c.SetReadDeadline(time.Time{})
-	return err == io.EOF
+	return errors.Is(err, io.EOF)
 }
 
 // endAll closes the connections and the server.
