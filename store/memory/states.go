@@ -125,16 +125,20 @@ func (h *stateShard) sweepWithAdd(now int64) (freed int) {
 	return h.sweep(sweptWithAdd, now)
 }
 
+// sweepWhenFull is a sweep of many entries. It takes the mutex.
+func (h *stateShard) sweepWhenFull(now int64) (freed int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sweep(sweptWhenFull, now)
+}
+
 // reclaim implements reclaimer.
 func (t *stateTable) reclaim(now int64) (freed int, next int64) {
 	next = math.MaxInt64
 	for range stateShards {
 		h := &t.shards[t.cursor.Add(1)%stateShards]
 		if h.next.Load() <= now {
-			h.mu.Lock()
-			freed = h.sweep(sweptWhenFull, now)
-			h.mu.Unlock()
-			if freed > 0 { // the next call goes on from here
+			if freed = h.sweepWhenFull(now); freed > 0 { // the next call goes on from here
 				break
 			}
 		}

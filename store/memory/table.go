@@ -182,6 +182,16 @@ func (d *directory) doubled() *directory {
 // mostVisited is how many segments one call of reclaim looks at.
 const mostVisited = 64
 
+// sweepUnlessReplaced is a sweep of a segment that is in use. It takes the mutex.
+func (g *segment) sweepUnlessReplaced(units int64) (freed int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.replaced.Load() {
+		return 0
+	}
+	return g.sweep(units)
+}
+
 // reclaim implements reclaimer.
 func (t *table) reclaim(now int64) (freed int, next int64) {
 	units, ok := t.word.Units(now)
@@ -193,12 +203,7 @@ func (t *table) reclaim(now int64) (freed int, next int64) {
 	for range min(mostVisited, len(segments)) {
 		g := segments[t.cursor.Add(1)%uint64(len(segments))].Load()
 		if g.next.Load() <= units {
-			g.mu.Lock()
-			if !g.replaced.Load() {
-				freed = g.sweep(units)
-			}
-			g.mu.Unlock()
-			if freed > 0 { // the next call goes on from here
+			if freed = g.sweepUnlessReplaced(units); freed > 0 { // the next call goes on from here
 				break
 			}
 		}

@@ -37,12 +37,7 @@ func (s *Store) TakeAll(ctx context.Context, parts []store.Part, given int64, ou
 		j.giveBackRoom(s)
 		return store.TakeInTurn(ctx, parts, given, outcomes)
 	}
-	if j.look(s) {
-		j.take(s)
-	} else {
-		j.deny()
-	}
-	j.unlock()
+	j.settle(s)
 	j.giveBackRoom(s)
 	for i := range j.parts {
 		outcomes = append(outcomes, store.Outcome{Verdict: j.parts[i].verdict, At: j.now})
@@ -101,6 +96,16 @@ func (j *joint) lock(s *Store, given int64) {
 	for i := range j.parts {
 		p := &j.parts[i]
 		p.entry = p.shard.index[p.fp]
+	}
+}
+
+// settle decides, and unlocks the shards, also after a panic: others need them.
+func (j *joint) settle(s *Store) {
+	defer j.unlock()
+	if j.look(s) {
+		j.take(s)
+	} else {
+		j.deny()
 	}
 }
 

@@ -1,0 +1,27 @@
+package memory
+
+import (
+	"testing"
+
+	"github.com/weirlimit/weir/algorithm"
+)
+
+// TestPanicLeavesNoShardLocked is of a decision that panics, which a daemon recovers from.
+func TestPanicLeavesNoShardLocked(t *testing.T) {
+	s := New(Options{})
+	defer s.Close()
+	h := new(stateShard)
+	j := joint{shards: []*stateShard{h}, parts: []jointPart{{op: algorithm.Op{Cost: 1}}}} // without a binding
+	h.mu.Lock()
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the decision does not panic")
+			}
+		}()
+		j.settle(s)
+	}()
+	if !h.mu.TryLock() {
+		t.Error("after a panic the shard is locked for ever")
+	}
+}
