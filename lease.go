@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// ErrLeaseLost reports a Lease that ended before it was released: it could not be renewed in time, because the store was
-// away or the process was stopped. Another holder may have had the place since.
+// ErrLeaseLost reports a Lease that ended before it was released: it could not be renewed in time,
+// because the store was away or the process was stopped. Another holder may have had the place
+// since.
 var ErrLeaseLost = errors.New("weir: the lease ended before it was released; others may have had its place since")
 
 // errReleased is the cause of the end of a Lease that was released in time.
@@ -21,8 +22,9 @@ const (
 	maxPoll = time.Second
 )
 
-// A Lease is a place of a concurrent limit, or several. It is renewed in the background until Release, which must be
-// called. All methods may be called by many goroutines at once. The zero Lease holds nothing.
+// A Lease is a place of a concurrent limit, or several. It is renewed in the background until
+// Release, which must be called. All methods may be called by many goroutines at once. The zero
+// Lease holds nothing.
 type Lease struct {
 	reservation *Reservation
 	done        context.Context //nolint:containedctx // ends with the lease; its cause is ErrLeaseLost or errReleased
@@ -35,8 +37,8 @@ type Lease struct {
 	stopped bool          // there are no more renewals
 }
 
-// Acquire blocks until the key has room for the cost under a concurrent limit, takes it, and returns a Lease, which is
-// renewed in the background, at a third of the lease, until Release:
+// Acquire blocks until the key has room for the cost under a concurrent limit, takes it, and
+// returns a Lease, which is renewed in the background, at a third of the lease, until Release:
 //
 //	lease, err := limiter.Acquire(ctx, "reports", 1)
 //	if err != nil {
@@ -45,13 +47,14 @@ type Lease struct {
 //	defer lease.Release(ctx)
 //	return work(lease.Context(ctx))
 //
-// Callers that block on one key of one Limiter go first in, first out. A place that this Limiter releases goes to the
-// first of them at once. The first one checks for places that others give back, other Limiters and processes, when the
-// oldest lease ends and once a second.
+// Callers that block on one key of one Limiter go first in, first out. A place that this Limiter
+// releases goes to the first of them at once. The first one checks for places that others give
+// back, other Limiters and processes, when the oldest lease ends and once a second.
 //
-// If ctx ends first, Acquire returns ctx.Err() and leaves no place taken. After that ctx has no effect on the Lease, so
-// that its deadline may be for the wait alone. A cost above the capacity is a [*CapacityError]. Limits other than
-// concurrent are refused; [Limiter.Wait] is for them. A cost of 0 takes no place.
+// If ctx ends first, Acquire returns ctx.Err() and leaves no place taken. After that ctx has no
+// effect on the Lease, so that its deadline may be for the wait alone. A cost above the capacity is
+// a [*CapacityError]. Limits other than concurrent are refused; [Limiter.Wait] is for them. A cost
+// of 0 takes no place.
 func (l *Limiter) Acquire(ctx context.Context, key string, cost int64) (*Lease, error) {
 	b := l.load()
 	if err := check(ctx, b, cost); err != nil {
@@ -76,8 +79,8 @@ func (l *Limiter) Acquire(ctx context.Context, key string, cost int64) (*Lease, 
 	return newLease(ctx, r), nil
 }
 
-// reserveOrCancel takes a place. It leaves none taken if ctx ends while the store decides: a place that is granted after
-// that is given back.
+// reserveOrCancel takes a place. It leaves none taken if ctx ends while the store decides: a place
+// that is granted after that is given back.
 func (l *Limiter) reserveOrCancel(ctx context.Context, b *bound, key string, cost int64) (*Reservation, error) {
 	type result struct {
 		r   *Reservation
@@ -113,7 +116,8 @@ func newLease(ctx context.Context, r *Reservation) *Lease {
 	return l
 }
 
-// nextRenewal returns the time until the next renewal, which is not after the end of the lease. The caller holds the mutex.
+// nextRenewal returns the time until the next renewal, which is not after the end of the lease. The
+// caller holds the mutex.
 func (l *Lease) nextRenewal() time.Duration {
 	return min(max(l.reservation.Lease()/3, minPoll), time.Until(l.until))
 }
@@ -151,8 +155,8 @@ func (l *Lease) renew() {
 	}
 }
 
-// keep renews the lease of a reservation, and reports whether it was kept all the time. If it had ended, others may have
-// had the place, even if there is room for it again.
+// keep renews the lease of a reservation, and reports whether it was kept all the time. If it had
+// ended, others may have had the place, even if there is room for it again.
 func (r *Reservation) keep(ctx context.Context) (kept bool, err error) {
 	end, known := r.place.taken.End()
 	d, err := r.Renew(ctx)
@@ -162,10 +166,11 @@ func (r *Reservation) keep(ctx context.Context) (kept bool, err error) {
 	return !known || r.place.taken.At < end, nil
 }
 
-// Release gives the place back and ends the renewals. It returns [ErrLeaseLost] if the lease ended before, and an error
-// of the store if the place could not be given back: Release may then be called again, and otherwise the place is free
-// when its lease ends. After a Release that succeeded, further calls do nothing. Release does its work also when ctx has
-// ended, but then does not wait for a renewal that is in progress: it returns ctx.Err(), and the place is given back
+// Release gives the place back and ends the renewals. It returns [ErrLeaseLost] if the lease ended
+// before, and an error of the store if the place could not be given back: Release may then be
+// called again, and otherwise the place is free when its lease ends. After a Release that
+// succeeded, further calls do nothing. Release does its work also when ctx has ended, but then does
+// not wait for a renewal that is in progress: it returns ctx.Err(), and the place is given back
 // after the renewal.
 func (l *Lease) Release(ctx context.Context) error {
 	if l.reservation == nil {
@@ -200,7 +205,8 @@ func (l *Lease) stop() (idle <-chan struct{}) {
 	return l.idle
 }
 
-// giveBack gives the place back, and reports whether the lease was lost. The first call decides that.
+// giveBack gives the place back, and reports whether the lease was lost. The first call decides
+// that.
 func (l *Lease) giveBack(ctx context.Context) error {
 	cause := errReleased
 	if l.renewal != nil && !time.Now().Before(l.until) {
@@ -208,15 +214,16 @@ func (l *Lease) giveBack(ctx context.Context) error {
 	}
 	l.end(cause)
 	err := l.reservation.Cancel(ctx)
-	if errors.Is(context.Cause(l.done), ErrLeaseLost) {
+	if errors.Is(context.Cause(l.done), ErrLeaseLost) { //nolint:contextcheck // the first cause, not that of ctx
 		return ErrLeaseLost
 	}
 	return err
 }
 
-// Context returns a copy of parent that ends with the lease: when it is lost, and then [context.Cause] returns
-// [ErrLeaseLost], or when it is released. Work under the lease should use it, to stop soon after the place is lost. A
-// process that was stopped goes on for a moment before its clock shows that the lease is over.
+// Context returns a copy of parent that ends with the lease: when it is lost, and then
+// [context.Cause] returns [ErrLeaseLost], or when it is released. Work under the lease should use
+// it, to stop soon after the place is lost. A process that was stopped goes on for a moment before
+// its clock shows that the lease is over.
 func (l *Lease) Context(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(parent)
 	if l.done == nil {
@@ -227,17 +234,19 @@ func (l *Lease) Context(parent context.Context) context.Context {
 	return ctx
 }
 
-// poll returns the time after which a waiter of a concurrent limit tries again. A denial reports when the oldest lease
-// ends; places are often given back before that.
+// poll returns the time after which a waiter of a concurrent limit tries again. A denial reports
+// when the oldest lease ends; places are often given back before that.
 func poll(retryAfter time.Duration) time.Duration { return min(max(retryAfter, minPoll), maxPoll) }
 
 // admits returns an error for a cost that this limit never admits, in Acquire or in Wait.
 func (b *bound) admits(cost int64, acquire bool) error {
 	switch concurrent := b.limit.Algorithm == Concurrent; {
 	case acquire && !concurrent:
-		return fmt.Errorf("weir: Acquire under %v, which has no leases; accepted: a concurrent limit, such as concurrent 10 lease=30s; Wait is for other limits", b.limit)
+		return fmt.Errorf("weir: Acquire under %v, which has no leases; accepted: a concurrent limit, such as "+
+			"concurrent 10 lease=30s; Wait is for other limits", b.limit)
 	case concurrent && !acquire:
-		return fmt.Errorf("weir: Wait under %v, whose places have to be given back; accepted: Acquire, which returns a Lease, or another limit", b.limit)
+		return fmt.Errorf("weir: Wait under %v, whose places have to be given back; accepted: Acquire, which returns "+
+			"a Lease, or another limit", b.limit)
 	case cost > b.capacity:
 		return &CapacityError{Cost: cost, Capacity: b.capacity}
 	}

@@ -17,10 +17,12 @@ import (
 	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
-// holderVariable has the address of the engine in a process that holds a lease for TestLeaseOfAStoppedProcess.
+// holderVariable has the address of the engine in a process that holds a lease for
+// TestLeaseOfAStoppedProcess.
 const holderVariable = "WEIR_TEST_LEASE_HOLDER"
 
-// A process that is stopped loses its lease, another process gets the place, and the first one learns of it when it goes on.
+// A process that is stopped loses its lease, another process gets the place, and the first one
+// learns of it when it goes on.
 func TestLeaseOfAStoppedProcess(t *testing.T) {
 	if url := os.Getenv(holderVariable); url != "" {
 		holdLease(t, url)
@@ -31,7 +33,7 @@ func TestLeaseOfAStoppedProcess(t *testing.T) {
 	}
 	url := engine.Redis(t).URL()
 	l := leases(t, url)
-	holder := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestLeaseOfAStoppedProcess$") //nolint:gosec // this test
+	holder := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestLeaseOfAStoppedProcess$")
 	holder.Env = append(os.Environ(), holderVariable+"="+url)
 	in, err := holder.StdinPipe()
 	if err != nil {
@@ -99,13 +101,13 @@ func holdLease(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	ctx := lease.Context(t.Context())
-	fmt.Println("held")
+	fmt.Fprintln(os.Stdout, "held")
 	if !bufio.NewScanner(os.Stdin).Scan() {
 		t.Fatal("nothing to read")
 	}
 	lost := errors.Is(lease.Release(t.Context()), weir.ErrLeaseLost)
 	<-ctx.Done()
-	fmt.Printf("lost: %t, context: %t\n", lost, errors.Is(context.Cause(ctx), weir.ErrLeaseLost))
+	fmt.Fprintf(os.Stdout, "lost: %t, context: %t\n", lost, errors.Is(context.Cause(ctx), weir.ErrLeaseLost))
 }
 
 // On an engine, a place that is released goes on, and leases outlive their length.

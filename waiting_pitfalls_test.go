@@ -70,7 +70,8 @@ func scaled(times []int64, unit time.Duration) (all []time.Duration) {
 	return all
 }
 
-// W2, of limits whose states are of several words, and of a limiter that has a name. See TestPitfallW2HopelessDeadline.
+// W2, of limits whose states are of several words, and of a limiter that has a name. See
+// TestPitfallW2HopelessDeadline.
 func TestPitfallW2OfNames(t *testing.T) {
 	for _, text := range []string{"1/5s", "min-interval 1/5s", "sliding-window 1/5s", "sliding-buckets 1/5s", "leaky-queue 1/5s queue=5"} {
 		synctest.Test(t, func(t *testing.T) {

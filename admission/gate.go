@@ -17,8 +17,8 @@ type Limits interface{ *weir.Limiter | *policy.Set }
 // errNoLimits is the error of a nil Gate and of the zero Gate.
 var errNoLimits = errors.New("admission: the Gate is nil or the zero Gate, and has no limits; accepted: a Gate that New returned")
 
-// A Gate lets requests pass, or not. It may be used by many goroutines at once. A nil Gate and the zero Gate have no limits,
-// and refuse all requests as Undecided.
+// A Gate lets requests pass, or not. It may be used by many goroutines at once. A nil Gate and the
+// zero Gate have no limits, and refuse all requests as Undecided.
 type Gate struct {
 	opts    Options
 	limiter *weir.Limiter // nil: set decides

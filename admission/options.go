@@ -41,9 +41,10 @@ type Options struct {
 	Hold time.Duration
 	// OnStoreError is what happens to requests when the limiter's store can't decide. Policies say that themselves.
 	OnStoreError OnStoreError
-	// Log receives a warning when no decision could be made, and when something could not be settled: each at most once a
-	// second, with nothing that a request contains. It receives one, with the address of the peer, when a request with
-	// X-Forwarded-For, Forwarded or X-Real-IP does not come from a trusted proxy. Nil: slog.Default().
+	// Log receives a warning when no decision could be made, and when something could not be
+	// settled: each at most once a second, with nothing that a request contains. It receives one,
+	// with the address of the peer, when a request with X-Forwarded-For, Forwarded or X-Real-IP
+	// does not come from a trusted proxy. Nil: slog.Default().
 	Log *slog.Logger
 }
 

@@ -25,7 +25,8 @@ func from(peer, field, value string) *http.Request {
 	return r
 }
 
-// Behind a proxy that is not trusted all clients count as one, and nothing shows it. So it is logged, once.
+// Behind a proxy that is not trusted all clients count as one, and nothing shows it. So it is
+// logged, once.
 func TestProxyThatIsNotTrustedIsLogged(t *testing.T) {
 	behind, err := identity.Behind("X-Forwarded-For", "10.0.0.0/8", "unix")
 	if err != nil {

@@ -53,8 +53,8 @@ type Limit struct { //nolint:recvcheck // a limit is a value; only UnmarshalText
 	// Anchor is where a unit of the calendar begins; see [Unit]. 0 means where the calendar has it. For calendar.
 	Anchor int64
 
-	// nanoseconds is true if ParseLimit read a Period that would be a slip in a literal. Canonical clears it
-	// for all other periods, so that equal limits are equal values.
+	// nanoseconds is true if ParseLimit read a Period that would be a slip in a literal. Canonical
+	// clears it for all other periods, so that equal limits are equal values.
 	nanoseconds bool
 }
 
@@ -124,8 +124,8 @@ func (l Limit) Capacity() int64 {
 // Validate reports the first field that makes no sense, as a *LimitError.
 //
 // It refuses a Period of less than 1ms that is not a whole number of microseconds: Period: 60 is 60
-// nanoseconds, and almost always a slip for 60 * time.Second. [ParseLimit] reads such periods, because their text
-// has a unit. Compile accepts them.
+// nanoseconds, and almost always a slip for 60 * time.Second. [ParseLimit] reads such periods,
+// because their text has a unit. Compile accepts them.
 func (l Limit) Validate() error {
 	if _, err := Compile(l, time.Nanosecond); err != nil {
 		return err

@@ -52,7 +52,8 @@ func limits(a algorithm.Algorithm) *rapid.Generator[algorithm.Limit] {
 	}).Filter(compiles)
 }
 
-// compiles reports whether a limit makes sense. Compile accepts periods of a few nanoseconds, which Validate refuses.
+// compiles reports whether a limit makes sense. Compile accepts periods of a few nanoseconds, which
+// Validate refuses.
 func compiles(l algorithm.Limit) bool {
 	_, err := algorithm.Compile(l, time.Nanosecond)
 	return err == nil

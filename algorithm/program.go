@@ -34,8 +34,8 @@ type machine interface {
 }
 
 // Compile checks the limit and prepares it for a clock that counts in ticks: time.Nanosecond or
-// time.Microsecond. It refuses, as a *LimitError, a limit that makes no sense or can't be kept exactly. It accepts
-// periods of a few nanoseconds, which [Limit.Validate] refuses as a slip.
+// time.Microsecond. It refuses, as a *LimitError, a limit that makes no sense or can't be kept
+// exactly. It accepts periods of a few nanoseconds, which [Limit.Validate] refuses as a slip.
 func Compile(limit Limit, tick time.Duration) (*Program, error) {
 	limit.nanoseconds = true // equal to the limit that ParseLimit reads from its text
 	limit = limit.Canonical()

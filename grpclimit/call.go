@@ -37,8 +37,8 @@ func (c *call) Value(key any) any {
 
 func callOf(r *http.Request) *call { return r.Context().Value(callKey{}).(*call) } //nolint:forcetypeassert // the Gate has no other requests than ours
 
-// request makes the request of HTTP that the call is on the wire. If identify is false it has only the address of the
-// peer, and the fields that make the Gate warn of a proxy that is not trusted.
+// request makes the request of HTTP that the call is on the wire. If identify is false it has only
+// the address of the peer, and the fields that make the Gate warn of a proxy that is not trusted.
 func (c *call) request(identify bool) *http.Request {
 	c.url.Path = c.method
 	r := &http.Request{Method: http.MethodPost, URL: &c.url, Proto: "HTTP/2.0", ProtoMajor: 2, Body: http.NoBody}
@@ -62,7 +62,8 @@ func (c *call) request(identify bool) *http.Request {
 	return r.WithContext(c)
 }
 
-// forwarded returns the metadata in which proxies pass on the address of a client, as header fields; nil if there is none.
+// forwarded returns the metadata in which proxies pass on the address of a client, as header
+// fields; nil if there is none.
 func forwarded(ctx context.Context) (h http.Header) {
 	for _, name := range [...]string{"X-Forwarded-For", "Forwarded", "X-Real-Ip"} {
 		if values := metadata.ValueFromIncomingContext(ctx, name); len(values) > 0 {

@@ -39,8 +39,9 @@ type Options struct {
 	Hold time.Duration
 	// OnStoreError is what happens to calls when the limiter's store can't decide. Policies say that themselves.
 	OnStoreError admission.OnStoreError
-	// Log receives a warning when no decision could be made, and one, with the address of the peer, when a call with
-	// x-forwarded-for, forwarded or x-real-ip does not come from a trusted proxy. Nil: slog.Default().
+	// Log receives a warning when no decision could be made, and one, with the address of the peer,
+	// when a call with x-forwarded-for, forwarded or x-real-ip does not come from a trusted proxy.
+	// Nil: slog.Default().
 	Log *slog.Logger
 
 	// PerMessage counts, of streams, each message that the client sends in place of the stream. What a message holds, such as a place of a concurrent

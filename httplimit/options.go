@@ -39,9 +39,10 @@ type Options struct {
 	// OnStoreError is what happens to requests when the limiter's store can't decide: they are refused (admission.Deny), pass (Allow), or this process decides by itself (Local). Policies
 	// say that themselves.
 	OnStoreError admission.OnStoreError
-	// Log receives a warning when no decision could be made, and when something could not be settled: each at most once a
-	// second. It receives one, with the address of the peer, when a request with X-Forwarded-For, Forwarded or X-Real-IP
-	// does not come from a trusted proxy. Nil: slog.Default().
+	// Log receives a warning when no decision could be made, and when something could not be
+	// settled: each at most once a second. It receives one, with the address of the peer, when a
+	// request with X-Forwarded-For, Forwarded or X-Real-IP does not come from a trusted proxy. Nil:
+	// slog.Default().
 	Log *slog.Logger
 
 	// Headers are the header fields that tell clients of the limits, on every answer. 0: header.Draft11.

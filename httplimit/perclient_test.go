@@ -28,7 +28,7 @@ func TestPerClient(t *testing.T) {
 		r, w := httptest.NewRequest(http.MethodGet, "/", nil), httptest.NewRecorder()
 		r.RemoteAddr = want.from
 		h.ServeHTTP(w, r)
-		if w.Code != want.status || w.Header().Get("RateLimit-Policy") != `"2/1h";q=2;w=3600` {
+		if w.Code != want.status || w.Header().Get("Ratelimit-Policy") != `"2/1h";q=2;w=3600` {
 			t.Errorf("request %d from %s: %d, want %d; %v", i+1, want.from, w.Code, want.status, w.Header())
 		}
 	}

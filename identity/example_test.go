@@ -216,7 +216,7 @@ func ExampleMask() {
 
 // A request through a proxy that is not trusted counts as the proxy's.
 func ExampleClientIP_Ignored() {
-	r := httptest.NewRequest("GET", "/", nil)
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.RemoteAddr = "10.1.2.3:41000"
 	r.Header.Set("X-Forwarded-For", "192.0.2.7")
 	fmt.Println(identity.Peer.Addr(r), identity.Peer.Ignored(r))

@@ -44,7 +44,8 @@ func (k Key) Err() error {
 	return nil
 }
 
-// ClientIP returns the ClientIP of the first source that is of a client's address, or nil if there is none.
+// ClientIP returns the ClientIP of the first source that is of a client's address, or nil if there
+// is none.
 func (k Key) ClientIP() *ClientIP {
 	for _, s := range k {
 		if s.client != nil {

@@ -29,8 +29,9 @@ type Options struct {
 	TokenKeys [][]byte
 }
 
-// A Set decides requests by the policies of a configuration, which can be replaced while it works. It may be used by many goroutines at once.
-// New makes one: a nil Set and the zero Set have no policies, and their methods return an error or nothing.
+// A Set decides requests by the policies of a configuration, which can be replaced while it works.
+// It may be used by many goroutines at once. New makes one: a nil Set and the zero Set have no
+// policies, and their methods return an error or nothing.
 type Set struct {
 	store store.Store
 	local store.Store // where this process alone decides

@@ -6,7 +6,8 @@ import (
 	"github.com/weirlimit/weir/policy"
 )
 
-// A Set that New did not make has no policies. It allows nothing, and its methods return an error or nothing.
+// A Set that New did not make has no policies. It allows nothing, and its methods return an error
+// or nothing.
 func TestSetWithoutPolicies(t *testing.T) {
 	ctx, config := t.Context(), &policy.Config{}
 	for name, s := range map[string]*policy.Set{"nil": nil, "zero": {}} {
