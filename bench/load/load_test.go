@@ -47,6 +47,16 @@ func TestStreamsAreTheSameInEveryProcess(t *testing.T) {
 	}
 }
 
+// A run that is over before its first request, as on a busy machine, still makes some: its rate is a number.
+func TestARunMakesRequests(t *testing.T) {
+	for _, p := range peer.All() {
+		got, err := load.Workloads()[0].Run(p, 0)
+		if err != nil || got.Requests == 0 {
+			t.Errorf("%s: %+v, %v", p.Name, got, err)
+		}
+	}
+}
+
 func TestZipfFavoursItsFirstKey(t *testing.T) {
 	seen := distinct(load.Zipf(100_000, 1000))
 	first, last := seen[load.Each(1000).Key(0)], seen[load.Each(1000).Key(999)]

@@ -74,21 +74,23 @@ func (w Workload) run(l peer.Limiter, s Stream, d time.Duration) Timing {
 	return t
 }
 
-// work makes requests from the one at first on, until the end.
+// work makes requests from the one at first on, until the end, a chunk at least.
 func work(l peer.Limiter, s Stream, first int, end time.Time) Timing {
 	step := one(l)
 	if b, ok := l.(peer.Batcher); ok {
 		step = batches(b)
 	}
 	var t Timing
-	for at := first - first%chunk; time.Now().Before(end); at += chunk {
+	for at := first - first%chunk; ; at += chunk {
 		if at+chunk > s.Len() {
 			at = 0
 		}
 		t.Admitted += step(s[at*KeyBytes : (at+chunk)*KeyBytes])
 		t.Requests += chunk
+		if !time.Now().Before(end) {
+			return t
+		}
 	}
-	return t
 }
 
 func one(l peer.Limiter) func(Stream) int64 {

@@ -97,11 +97,11 @@ func (s *Server) ask(args ...string) (string, error) {
 }
 
 func dial(s *Server) (net.Conn, error) {
-	conn, err := net.DialTimeout("tcp", s.Addr(), time.Second)
+	conn, err := net.DialTimeout("tcp", s.Addr(), time.Minute)
 	if err != nil {
 		return nil, err
 	}
-	return conn, conn.SetDeadline(time.Now().Add(5 * time.Second))
+	return conn, conn.SetDeadline(time.Now().Add(time.Minute))
 }
 
 func readReply(r *bufio.Reader) (string, error) {
