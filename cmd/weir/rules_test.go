@@ -82,8 +82,9 @@ func soon(t *testing.T, d *daemon, what string, is func() bool) {
 type status struct {
 	Config  struct{ Source, Refused string }
 	Clients struct {
-		Clients       int
-		Away, Refused string
+		Clients      int
+		Away         string
+		BadRowErrors []string `json:"bad_row_errors"`
 	}
 }
 
@@ -194,7 +195,9 @@ func TestPlansChangeLive(t *testing.T) {
 				t.Errorf("with the plan: %+v, want 6 remaining", c)
 			}
 			weir("clients", "set", "acme", "--plan", "platinum")
-			soon(t, d, "the unknown plan is refused", func() bool { return strings.Contains(d.status(t).Clients.Refused, "platinum") })
+			soon(t, d, "the row with the unknown plan is reported", func() bool {
+				return strings.Contains(strings.Join(d.status(t).Clients.BadRowErrors, "\n"), "platinum")
+			})
 			if c := d.check(t, "/api", "acme", 0); c.Limit != 10 {
 				t.Errorf("after a change that is refused: %+v", c)
 			}
