@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"net/http"
 
 	"github.com/weirlimit/weir/policy"
 )
@@ -13,7 +12,7 @@ func ExampleSet_Keys() {
 	config, err := policy.Parse([]byte(`
 policies:
   - {name: all, key: all, limits: ["100/1s"]}
-  - {name: login, match: {path: /login}, key: ["header:X-User"], limits: ["5/1m"]}
+  - {name: login, match: {path: /login}, key: ["attribute:user"], limits: ["5/1m"]}
 `), "weir.yaml")
 	if err != nil {
 		log.Fatal(err)
@@ -22,11 +21,11 @@ policies:
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("%q\n", set.Keys(&policy.Request{Path: "/login", Header: http.Header{"X-User": {"bob"}}}))
+	fmt.Printf("%q\n", set.Keys(&policy.Request{Path: "/login", Attributes: map[string]string{"user": "bob"}}))
 	fmt.Printf("%q\n", set.Keys(&policy.Request{Path: "/"}))
 
 	// Whoever logs or shows a decision masks what the client may want to keep to itself.
-	d, err := set.Check(context.Background(), &policy.Request{Path: "/login", Header: http.Header{"X-User": {"bob"}}})
+	d, err := set.Check(context.Background(), &policy.Request{Path: "/login", Attributes: map[string]string{"user": "bob"}})
 	if err != nil {
 		log.Fatal(err)
 	}

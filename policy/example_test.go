@@ -21,30 +21,36 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// A service limits logins by address and user, and calls of its API by key, with plans.
+// A service limits logins by address and, apart from it, by user, and calls of its API by key, with
+// plans. The key is a secret: its hash stands for it.
 func Example() {
 	ctx := context.Background()
 	config := must(policy.Parse([]byte(`
 policies:
   - name: login
     match: {method: POST, path: /login}
-    key: [client_ip, "header:X-User"]
+    key: [client_ip]
     limits: ["2/1m", "20/1h"]
+  - name: login-user
+    match: {method: POST, path: /login}
+    key: ["attribute:user"]
+    limits: ["30/1h"]
   - name: api
     match: {path: "/api/**"}
-    key: ["header:X-API-Key"]
+    key: ["hash:header:X-API-Key"]
     limits: ["100/1m"]
     plans: {gold: ["1000/1m"], blocked: deny}
 `), "weir.yaml"))
 	set := must(policy.New(config, policy.Options{}))
 	login := &policy.Request{
-		Method: "POST", Path: "/login", ClientIP: netip.MustParseAddr("192.0.2.1"), Header: http.Header{"X-User": {"alice"}},
+		Method: "POST", Path: "/login", ClientIP: netip.MustParseAddr("192.0.2.1"), Attributes: map[string]string{"user": "alice"},
 	}
 	for range 3 {
 		d := must(set.Check(ctx, login))
-		fmt.Println(d.Allowed, d.Remaining, d.Denied, d.Each[0].Key, d.RetryAfter.Round(time.Second))
+		fmt.Println(d.Allowed, d.Remaining, d.Denied, d.Each[0].Key, d.Each[2].Key, d.RetryAfter.Round(time.Second))
 	}
-	if err := set.UseClients(someClients{"key-1": {Plan: "gold"}}); err != nil {
+	name := must(policy.ClientName("hash:header:X-API-Key=key-1"))
+	if err := set.UseClients(someClients{name: {Plan: "gold"}}); err != nil {
 		panic(err)
 	}
 	d := must(set.Check(ctx, &policy.Request{Method: "GET", Path: "/api/users", Header: http.Header{"X-Api-Key": {"key-1"}}}))
@@ -53,11 +59,12 @@ policies:
 		fmt.Println(s.Policy, s.Allowed, s.Denied)
 	}
 	// Output:
-	// true 1 [] 192.0.2.1,alice 0s
-	// true 0 [] 192.0.2.1,alice 0s
-	// false 0 [login] 192.0.2.1,alice 30s
+	// true 1 [] 192.0.2.1 alice 0s
+	// true 0 [] 192.0.2.1 alice 0s
+	// false 0 [login] 192.0.2.1 alice 30s
 	// true 999 gold enforced
 	// login 2 1
+	// login-user 3 0
 	// api 1 0
 }
 

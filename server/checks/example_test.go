@@ -13,7 +13,7 @@ import (
 func Example() {
 	config, err := policy.Parse([]byte(`
 policies:
-  - {name: reports, match: {path: /reports}, key: ["header:X-User"], limits: ["concurrent 1 lease=30s"]}
+  - {name: reports, match: {path: /reports}, key: ["attribute:tenant"], limits: ["concurrent 1 lease=30s"]}
 `), "weir.yaml")
 	if err != nil {
 		log.Fatal(err)
@@ -25,9 +25,9 @@ policies:
 
 	var r checks.Request
 	refusals := []*checks.Refusal{
-		r.SetPath("/reports"), r.SetAddress("192.0.2.7"), r.AddHeader("X-User", "bob"), r.AddAttribute("tenant", "acme"), r.SetHold(0), r.SetCost(1),
+		r.SetPath("/reports"), r.SetAddress("192.0.2.7"), r.AddHeader("Accept", "text/html"), r.AddAttribute("tenant", "acme"), r.SetHold(0), r.SetCost(1),
 	}
-	fmt.Println(refusals, r.HasHeader("x-user"))
+	fmt.Println(refusals, r.HasHeader("accept"))
 	fmt.Println(*r.SetPath("reports"))
 
 	ctx := context.Background()

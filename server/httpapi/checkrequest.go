@@ -13,7 +13,7 @@ import (
 const (
 	checkExample    = `{"method":"POST","path":"/login","client_ip":"192.0.2.7"}`
 	checkFields     = "method, host, path, query, headers, client_ip, attributes, cost, hold_ms"
-	headersAccepted = `an object of header names, each with a text or an array of texts, such as {"X-User":"bob"}`
+	headersAccepted = `an object of header names, each with a text or an array of texts, such as {"Accept":"text/html"}`
 	attrsAccepted   = `an object of names, each with a text, such as {"tenant":"acme"}`
 )
 
