@@ -53,7 +53,7 @@ func (s *Server) info(now time.Time) []section {
 			"uptime_in_seconds:" + decimal(up), "uptime_in_days:" + decimal(up/86400),
 		}},
 		{"Weir", []string{
-			"weir_wire:2", "weir_store:" + s.options.Store, "weir_trusts_client_time:" + decimal(int64(one(s.options.TrustClientTime))),
+			"weir_wire:3", "weir_store:" + s.options.Store, "weir_trusts_client_time:" + decimal(int64(one(s.options.TrustClientTime))),
 			"weir_tick_ns:" + decimal(int64(s.options.Limiters.Tick())), "weir_max_key:" + decimal(int64(s.options.MaxKey)),
 		}},
 		{"Clients", []string{

@@ -33,8 +33,8 @@ func (s *Store) greet(ctx context.Context) error {
 	switch {
 	case fields["server_name"] != "weir":
 		return fmt.Errorf("remote: what answers at %s is not a weir server", s.address)
-	case fields["weir_wire"] != "2":
-		return fmt.Errorf("remote: the weir server at %s, version %.30q, speaks wire %.10q; accepted: 2",
+	case fields["weir_wire"] != "3":
+		return fmt.Errorf("remote: the weir server at %s, version %.30q, speaks wire %.10q; accepted: 3",
 			s.address, fields["weir_version"], fields["weir_wire"])
 	case s.options.TrustClientTime && fields["weir_trusts_client_time"] != "1":
 		return fmt.Errorf("remote: the weir server at %s: %w", s.address, store.ErrClientTime)
