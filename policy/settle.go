@@ -139,36 +139,30 @@ func (s *Set) Renew(ctx context.Context, text string) (string, error) {
 	defer cancel()
 	alive, failed := make([]bool, len(t.held)), make([]error, len(t.held))
 	together(len(t.held), func(i int) { alive[i], failed[i] = s.renew(ctx, &t.held[i], t.id, t.life) })
-	var errs []error
-	var lost []holding // leases
-	expired := false   // a lease or a reservation
-	held := t.held[:0]
+	held, lost := t.held[:0], []holding(nil) // of those lost only leases: a reservation can be taken again, or charged
+	expired := false
 	for i, h := range t.held {
-		switch err := failed[i]; {
-		case err != nil && !h.quiet:
-			errs = append(errs, err)
-		case err == nil && !alive[i]:
-			expired = expired || !h.quiet
+		gone := failed[i] == nil && !alive[i]
+		if !h.quiet {
+			err, expired = errors.Join(err, failed[i]), expired || gone
 		}
-		switch {
-		case alive[i] || failed[i] != nil || !h.lease:
-			held = append(held, h)
-		case !h.quiet:
+		if gone && h.lease {
 			lost = append(lost, h)
+		} else {
+			held = append(held, h)
 		}
 	}
-	if len(errs) > 0 {
+	if err != nil {
 		held = append(held, lost...) // reported by the next attempt
 	}
-	switch t.held = held; {
-	case len(errs) > 0:
-		return s.keys.text(t), errors.Join(errs...)
+	t.held = held
+	switch {
 	case len(held) == 0:
 		return "", ErrSettled
-	case expired:
-		return s.keys.text(t), ErrSettled
+	case err == nil && expired:
+		err = ErrSettled
 	}
-	return s.keys.text(t), nil
+	return s.keys.text(t), err
 }
 
 // renew renews a lease or a reservation, and reports whether it is held from now on.

@@ -3,11 +3,9 @@ package server
 import (
 	"fmt"
 	"log/slog"
-	"slices"
 	"strconv"
 	"time"
 
-	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/server/engines"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/memory"
@@ -123,6 +121,9 @@ func (c Config) checked() (Config, error) {
 	if err = c.checkConnections(); err != nil {
 		return c, err
 	}
+	if err = c.checkTokenKeys(); err != nil {
+		return c, err
+	}
 	return c, c.check()
 }
 
@@ -136,12 +137,6 @@ func (c Config) check() error {
 		return &ConfigError{"clients", "given", "there are no policies that would use them", "nothing, or config too"}
 	case c.Policies == "" && c.ClientsSnapshot != "":
 		return &ConfigError{"clients-snapshot", strconv.Quote(c.ClientsSnapshot), "there are no policies that would use it", "nothing, or config too"}
-	case c.Policies == "" && len(c.TokenKeys) > 0:
-		return &ConfigError{"token-key", strconv.Quote(c.TokenKeys[0]), "there are no policies whose tokens it would sign", "nothing, or config too"}
-	case slices.Contains(c.TokenKeys, ""):
-		return &ConfigError{"token-key", `""`, "empty", tokenKeyAccepted}
-	case len(c.TokenKeys) > policy.MaxTokenKeys:
-		return &ConfigError{"token-key", fmt.Sprintf("%d files", len(c.TokenKeys)), "too many", fmt.Sprintf("up to %d files", policy.MaxTokenKeys)}
 	case c.MaxKeys < 1 || c.MaxKeys > MostKeys:
 		return &ConfigError{"max-keys", strconv.Itoa(c.MaxKeys), "out of range", fmt.Sprintf("1 to %d", MostKeys)}
 	case c.Overflow != memory.Deny && c.Overflow != memory.Share:

@@ -6,14 +6,31 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
+	"strconv"
 
 	"github.com/weirlimit/weir/policy"
 )
 
 const (
-	maxTokenKey      = 4096 // bytes of a file
-	tokenKeyAccepted = "a file of 32 to 4096 random bytes that not everybody can read, as head -c 32 /dev/urandom > FILE makes after umask 077"
+	maxTokenKey = 4096 // bytes of a file
+	keyAccepted = "a file of 32 to 4096 random bytes that not everybody can read, as head -c 32 /dev/urandom > FILE makes after umask 077"
 )
+
+// checkTokenKeys refuses what can be refused of token keys before their files are read.
+func (c Config) checkTokenKeys() error {
+	switch {
+	case len(c.TokenKeys) == 0:
+		return nil
+	case c.Policies == "":
+		return &ConfigError{"token-key", strconv.Quote(c.TokenKeys[0]), "there are no policies whose tokens it would sign", "nothing, or config too"}
+	case slices.Contains(c.TokenKeys, ""):
+		return &ConfigError{"token-key", `""`, "empty", keyAccepted}
+	case len(c.TokenKeys) > policy.MaxTokenKeys:
+		return &ConfigError{"token-key", fmt.Sprintf("%d files", len(c.TokenKeys)), "too many", fmt.Sprintf("up to %d files", policy.MaxTokenKeys)}
+	}
+	return nil
+}
 
 // tokenKeys reads the files of keys that sign tokens. A key is all bytes of its file.
 func (c Config) tokenKeys() (keys [][]byte, err error) {
@@ -24,7 +41,7 @@ func (c Config) tokenKeys() (keys [][]byte, err error) {
 			if file, ok := errors.AsType[*os.PathError](err); ok {
 				problem = file.Err.Error()
 			}
-			return nil, &ConfigError{"token-key", path, problem, tokenKeyAccepted}
+			return nil, &ConfigError{"token-key", path, problem, keyAccepted}
 		}
 		keys = append(keys, key)
 	}
@@ -39,7 +56,7 @@ func readTokenKey(path string) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, errors.New("not a regular file")
 	}
-	f, err := os.Open(path)
+	f, err := os.Open(path) //nolint:gosec // the operator names the file
 	if err != nil {
 		return nil, err
 	}

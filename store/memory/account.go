@@ -25,24 +25,28 @@ func (b *stateBinding) Do(ctx context.Context, key string, op algorithm.Op, give
 	if !b.named && (op.Kind == algorithm.Reserve || op.Kind == algorithm.Commit) {
 		return algorithm.Verdict{}, store.ErrUnnamed
 	}
-	fp := b.fingerprint(key)
 	if op.Late && b.store.overflow == Share { // the reservation may be that of a new key of a full store
-		found := op
-		found.Late = false
-		if v, err := b.Do(ctx, key, found, given); err != nil || v.Granted >= 0 {
+		op.Late = false
+		if v, err := b.Do(ctx, key, op, given); err != nil || v.Granted >= 0 {
 			return v, err
 		}
+		op.Late = true
 	}
+	return b.decide(b.fingerprint(key), op, given), nil
+}
+
+// decide carries out an operation on the key's account, or, if it is new and the store is full, as the store's Overflow says.
+func (b *stateBinding) decide(fp fingerprint, op algorithm.Op, given int64) algorithm.Verdict {
 	v, did := b.do(fp, op, given, false)
 	switch {
 	case op.Kind == algorithm.Commit && v.Granted < 0: // it may have been reserved when the store was full
-		return b.commitOverflow(v, op, given), nil
+		return b.commitOverflow(v, op, given)
 	case did == kept:
-		return v, nil
+		return v
 	case did == absent && isPeek(op) && b.store.full(b.store.now(given)):
-		return b.doOverflow(op, b.store.now(given), math.MaxInt64), nil
+		return b.doOverflow(op, b.store.now(given), math.MaxInt64)
 	case did != missing:
-		return v, nil
+		return v
 	}
 	now := b.store.now(given)
 	reserved, next := b.store.reserve(now)
@@ -50,11 +54,11 @@ func (b *stateBinding) Do(ctx context.Context, key string, op algorithm.Op, give
 	switch {
 	case did == missing:
 		b.store.overflowed.Add(1)
-		return b.doOverflow(op, now, next), nil
+		return b.doOverflow(op, now, next)
 	case did != added && reserved:
 		b.store.keys.Add(-1)
 	}
-	return v, nil
+	return v
 }
 
 func (b *stateBinding) fingerprint(key string) fingerprint {

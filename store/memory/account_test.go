@@ -262,6 +262,25 @@ func TestOverflowShareOfANameIsOneAccount(t *testing.T) {
 	}
 }
 
+// TestLateCommitsInAFullStore: of a new key they settle what was reserved in the shared budget, or are charged to it; without one they are denied.
+func TestLateCommitsInAFullStore(t *testing.T) {
+	late := algorithm.Op{Kind: algorithm.Commit, Late: true, Cost: 2, ID: 7}
+	s := memory.New(memory.Options{MaxKeys: 1, Overflow: memory.Share})
+	b := bindNamed(t, s, "name", "fixed-window 12/1h").binding
+	take1(t, b, "known", 0)
+	do(t, b, "c", algorithm.Op{Kind: algorithm.Reserve, Cost: 3, ID: 7, Life: second}, 0)
+	for _, left := range []int64{10, 8} { // of the reservation, and without one
+		if v := do(t, b, "c", late, 0); v.Granted != 2 || v.Remaining != left {
+			t.Errorf("%+v, want 2, and %d left", v, left)
+		}
+	}
+	b = bindNamed(t, memory.New(memory.Options{MaxKeys: 1}), "name", "fixed-window 12/1h").binding
+	take1(t, b, "known", 0)
+	if v := do(t, b, "c", late, 0); v.Granted != -1 {
+		t.Errorf("without a shared budget: %+v", v)
+	}
+}
+
 // TestInspectShowsWhatTheLimitFinds of an account that is another's, and changes nothing.
 func TestInspectShowsWhatTheLimitFinds(t *testing.T) {
 	s := memory.New(memory.Options{})
