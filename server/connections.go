@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// DefaultMaxConnections is how many connections each protocol serves at once unless the Config says otherwise.
+	// DefaultMaxConnections is how many connections each protocol serves at once unless the Config
+	// says otherwise.
 	DefaultMaxConnections = 10_000
 	// MostConnections is the largest MaxConnections accepted.
 	MostConnections = 1_000_000
@@ -20,12 +21,14 @@ const (
 	// MostIdleTimeout is the longest IdleTimeout accepted.
 	MostIdleTimeout = 30 * 24 * time.Hour
 
-	// addressShare is the part of a protocol's connections that one address may have unless the Config says otherwise.
+	// addressShare is the part of a protocol's connections that one address may have unless the
+	// Config says otherwise.
 	addressShare = 4
-	// httpShare is the part of the open files that HTTP keeps when there are too few for both protocols.
+	// httpShare is the part of the open files that HTTP keeps when there are too few for both
+	// protocols.
 	httpShare = 4
-	// reservedFiles are those for the store, the clients, the configuration and connections that are refused.
-	// proxiedFiles are those for connections of proxies whose header has not arrived.
+	// reservedFiles are those for the store, the clients, the configuration and connections that
+	// are refused. proxiedFiles are those for connections of proxies whose header has not arrived.
 	reservedFiles, proxiedFiles = 256, 2 * 1024
 )
 
@@ -47,9 +50,9 @@ func (c Config) checkConnections() error {
 // connectionBounds are how many connections one protocol serves.
 type connectionBounds struct{ total, perAddress int }
 
-// connectionBounds returns the bounds of both protocols in a process that may have so many files open; 0: any number.
-// Where the files do not suffice, HTTP keeps a part of them for itself, so that its health and metrics answer however
-// many clients connect to the Redis protocol.
+// connectionBounds returns the bounds of both protocols in a process that may have so many files
+// open; 0: any number. Where the files do not suffice, HTTP keeps a part of them for itself, so
+// that its health and metrics answer however many clients connect to the Redis protocol.
 func (c Config) connectionBounds(files int) (resp, http connectionBounds) {
 	most := [2]int{c.maxConnections(), c.maxConnections()}
 	if files > 0 {
@@ -80,7 +83,8 @@ func (c Config) connectionBounds(files int) (resp, http connectionBounds) {
 
 func (c Config) maxConnections() int { return orDefault(c.MaxConnections, DefaultMaxConnections) }
 
-// logBounds logs the bounds that are lower than configured, because the process may not have enough files open.
+// logBounds logs the bounds that are lower than configured, because the process may not have enough
+// files open.
 func (c Config) logBounds(files int) {
 	resp, http := c.connectionBounds(files)
 	if (c.RESP == Off || resp.total == c.maxConnections()) && (c.HTTP == Off || http.total == c.maxConnections()) {

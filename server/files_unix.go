@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// openFiles returns how many files the process may have open at once, and 0 if there is no limit or none is known.
+// openFiles returns how many files the process may have open at once, and 0 if there is no limit or
+// none is known.
 func openFiles() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > math.MaxInt32 {

@@ -1,5 +1,6 @@
-// Package guard bounds the connections of the daemon's protocols: how many there are, in all and of each address. It
-// counts the connections that are refused or cut, by reason, and logs a sample of them. It recovers from panics.
+// Package guard bounds the connections of the daemon's protocols: how many there are, in all and of
+// each address. It counts the connections that are refused or cut, by reason, and logs a sample of
+// them. It recovers from panics.
 package guard
 
 import (
@@ -18,8 +19,8 @@ type Options struct {
 	Max int
 	// MaxPerAddress is how many of them may be of one address. 0: Max.
 	MaxPerAddress int
-	// Log receives a warning for connections that are refused or cut, at most once in ten seconds for each reason.
-	// Nil: none.
+	// Log receives a warning for connections that are refused or cut, at most once in ten seconds
+	// for each reason. Nil: none.
 	Log *slog.Logger
 	// Panics recovers from panics of the goroutines that the guard starts. Nil: one of its own.
 	Panics *Panics
@@ -50,16 +51,16 @@ func New(o Options) *Guard {
 	return &Guard{options: o, refusal: make(chan struct{}, maxRefusals), sources: map[netip.Prefix]*Source{}}
 }
 
-// A Source is an address, or a /64 of IPv6, that connections come from. The nil Source has no bounds: it is that of
-// connections without an IP address, such as those of a Unix socket.
+// A Source is an address, or a /64 of IPv6, that connections come from. The nil Source has no
+// bounds: it is that of connections without an IP address, such as those of a Unix socket.
 type Source struct {
 	prefix netip.Prefix
 	open   int // guarded by the guard's mutex
 	held   atomic.Int64
 }
 
-// Admit counts a connection in. It returns ok false, and why, if there may be no more connections. Leave must follow
-// when an admitted connection ends.
+// Admit counts a connection in. It returns ok false, and why, if there may be no more connections.
+// Leave must follow when an admitted connection ends.
 func (g *Guard) Admit(a net.Addr) (from *Source, why Reason, ok bool) {
 	prefix, bounded := Prefix(a)
 	g.mu.Lock()
@@ -101,8 +102,8 @@ func (g *Guard) Open() int {
 	return g.open
 }
 
-// Hold adds to the bytes that the source holds. It returns false, and adds nothing, if they would be more than most.
-// A negative number gives bytes back.
+// Hold adds to the bytes that the source holds. It returns false, and adds nothing, if they would
+// be more than most. A negative number gives bytes back.
 func (s *Source) Hold(more, most int64) bool {
 	if s == nil {
 		return true
@@ -114,8 +115,9 @@ func (s *Source) Hold(more, most int64) bool {
 	return true
 }
 
-// Prefix returns the part of an IP address by which connections are counted: all of an IPv4 address, and the first 64
-// bits of an IPv6 address, because a client usually has all addresses of such a network.
+// Prefix returns the part of an IP address by which connections are counted: all of an IPv4
+// address, and the first 64 bits of an IPv6 address, because a client usually has all addresses of
+// such a network.
 func Prefix(a net.Addr) (p netip.Prefix, ok bool) {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {

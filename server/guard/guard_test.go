@@ -37,7 +37,8 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
-// TestBoundsHoldForAnySequence admits connections of few addresses, and lets them leave, in any order.
+// TestBoundsHoldForAnySequence admits connections of few addresses, and lets them leave, in any
+// order.
 func TestBoundsHoldForAnySequence(t *testing.T) {
 	addresses := []string{"192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2", "127.0.0.1"}
 	rapid.Check(t, func(t *rapid.T) {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Panics logs and counts the panics of the daemon's goroutines, which would otherwise end the process and the state
-// that it has in memory. It may be used by many goroutines at once.
+// Panics logs and counts the panics of the daemon's goroutines, which would otherwise end the
+// process and the state that it has in memory. It may be used by many goroutines at once.
 type Panics struct {
 	log    *slog.Logger
 	mu     sync.Mutex
@@ -18,8 +18,8 @@ type Panics struct {
 	sample map[string]*Sampler
 }
 
-// NewPanics returns a Panics that logs to log, at level error, with the stack, and for each task at most once in ten
-// seconds. Nil: it only counts.
+// NewPanics returns a Panics that logs to log, at level error, with the stack, and for each task at
+// most once in ten seconds. Nil: it only counts.
 func NewPanics(log *slog.Logger) *Panics {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -38,7 +38,8 @@ func (p *Panics) Safe(task string, f func()) func() {
 // Recover is for a defer statement: it recovers from a panic of the task.
 func (p *Panics) Recover(task string) { p.Caught(task, recover()) }
 
-// Caught logs and counts the result of a recover, which is nil without a panic. It reports whether there was one.
+// Caught logs and counts the result of a recover, which is nil without a panic. It reports whether
+// there was one.
 func (p *Panics) Caught(task string, value any) bool {
 	if value == nil {
 		return false

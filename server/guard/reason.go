@@ -32,7 +32,8 @@ func (r Reason) Refuses() bool { return r <= Address }
 // Counts are how many connections were refused or cut, by reason.
 type Counts [reasons]int64
 
-// Refused returns the number of connections that were refused, and Cut the number of those that were cut.
+// Refused returns the number of connections that were refused, and Cut the number of those that
+// were cut.
 func (c Counts) Refused() int64 { return c[Total] + c[Address] }
 
 // Cut returns the number of connections that were cut.
@@ -76,10 +77,12 @@ func (g *Guard) Count(why Reason, from string) {
 // quietTime is the least time between two lines in the log.
 const quietTime = 10 * time.Second
 
-// A Sampler passes at most one event in ten seconds, so that clients can't fill the log. The zero Sampler is ready.
+// A Sampler passes at most one event in ten seconds, so that clients can't fill the log. The zero
+// Sampler is ready.
 type Sampler struct{ last atomic.Int64 }
 
-// Pass reports whether the event at a time is one to log. It may be called by many goroutines at once.
+// Pass reports whether the event at a time is one to log. It may be called by many goroutines at
+// once.
 func (s *Sampler) Pass(now time.Time) bool {
 	n, last := now.UnixNano(), s.last.Load()
 	return n-last >= int64(quietTime) && s.last.CompareAndSwap(last, n)

@@ -8,12 +8,13 @@ import (
 const (
 	// refusalTime is how long a refused connection may take to end.
 	refusalTime = 200 * time.Millisecond
-	// maxRefusals is how many refused connections may be open at once. One more is closed without a reply.
+	// maxRefusals is how many refused connections may be open at once. One more is closed without a
+	// reply.
 	maxRefusals = 64
 )
 
-// Refuse counts a connection that is refused, sends a reply that says so, and closes it. It does not wait: done is
-// called when the connection is closed, in any case.
+// Refuse counts a connection that is refused, sends a reply that says so, and closes it. It does
+// not wait: done is called when the connection is closed, in any case.
 func (g *Guard) Refuse(c net.Conn, why Reason, reply []byte, done func()) {
 	g.Count(why, c.RemoteAddr().String())
 	select {
@@ -32,9 +33,9 @@ func (g *Guard) Refuse(c net.Conn, why Reason, reply []byte, done func()) {
 	})()
 }
 
-// Linger ends a connection whose client may still be sending. To close it at once would make the operating system
-// drop the last replies, if there is unread input. It waits for the client to send or to end for the time of first, after
-// that each time for that of next, and most in all.
+// Linger ends a connection whose client may still be sending. To close it at once would make the
+// operating system drop the last replies, if there is unread input. It waits for the client to send
+// or to end for the time of first, after that each time for that of next, and most in all.
 func Linger(c net.Conn, first, next, most time.Duration) {
 	defer func() { _ = c.Close() }()
 	half, ok := c.(interface{ CloseWrite() error })

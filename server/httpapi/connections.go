@@ -13,7 +13,8 @@ import (
 	"github.com/weirlimit/weir/server/guard"
 )
 
-// silentTime is how long a connection that has not sent anything is kept after a shutdown has begun.
+// silentTime is how long a connection that has not sent anything is kept after a shutdown has
+// begun.
 const silentTime = 50 * time.Millisecond
 
 // connections are those of a server.
@@ -60,7 +61,8 @@ func (s *connections) stateChanged(c net.Conn, state http.ConnState) {
 	}
 }
 
-// A boundedListener refuses connections beyond a bound at once, rather than let them wait until slow clients leave.
+// A boundedListener refuses connections beyond a bound at once, rather than let them wait until
+// slow clients leave.
 type boundedListener struct {
 	net.Listener
 	server *connections
@@ -139,7 +141,8 @@ func (c *countedConn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// cut counts a connection that was too slow, once: http.Server may try to read on before it closes the connection.
+// cut counts a connection that was too slow, once: http.Server may try to read on before it closes
+// the connection.
 func (c *countedConn) cut(why guard.Reason) {
 	c.late.Do(func() { c.server.guard.Count(why, c.RemoteAddr().String()) })
 }

@@ -53,7 +53,8 @@ type Options struct {
 	// MaxConnections is the number of connections served at once; more are answered 503 and closed as they come.
 	// 0 means DefaultMaxConnections.
 	MaxConnections int
-	// MaxPerAddress is how many of them may be of one address, or of one /64 of IPv6. 0 means MaxConnections.
+	// MaxPerAddress is how many of them may be of one address, or of one /64 of IPv6. 0 means
+	// MaxConnections.
 	MaxPerAddress int
 	// IdleTimeout is how long a connection is kept between two requests. 0 means two minutes.
 	IdleTimeout time.Duration

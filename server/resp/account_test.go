@@ -55,7 +55,8 @@ func TestDroppedRepliesKeepNoMemory(t *testing.T) {
 	}
 }
 
-// TestRepliesOfMutedTransactionStaySmall is of replies that nobody reads and that come within one command.
+// TestRepliesOfMutedTransactionStaySmall is of replies that nobody reads and that come within one
+// command.
 func TestRepliesOfMutedTransactionStaySmall(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		s := newTestServer()
@@ -89,7 +90,8 @@ func TestBrokenTransactionKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestLongBuffersAreCollected is of memory that the account does not hold any more, but a connection might.
+// TestLongBuffersAreCollected is of memory that the account does not hold any more, but a
+// connection might.
 func TestLongBuffersAreCollected(t *testing.T) {
 	s := newTestServer()
 	c := newConn(s, nil, 1)
@@ -133,8 +135,9 @@ func accountCommands(t *rapid.T) []byte {
 	}
 }
 
-// TestAccountHoldsWhatIsKept checks after each read that the account has at least what the connections keep, that
-// it stays within its bound, and that nothing is left in it when they are closed.
+// TestAccountHoldsWhatIsKept checks after each read that the account has at least what the
+// connections keep, that it stays within its bound, and that nothing is left in it when they are
+// closed.
 func TestAccountHoldsWhatIsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newTestServer()
@@ -174,7 +177,8 @@ func TestAccountHoldsWhatIsKept(t *testing.T) {
 	})
 }
 
-// TestIdleConnectionsThatAskedForListsBlockNobody is of 330 connections that read none of their lists.
+// TestIdleConnectionsThatAskedForListsBlockNobody is of 330 connections that read none of their
+// lists.
 func TestIdleConnectionsThatAskedForListsBlockNobody(t *testing.T) {
 	s := newTestServer()
 	s.options.MaxBuffered = 256 << 20

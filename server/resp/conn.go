@@ -84,7 +84,8 @@ func (c *conn) serve() {
 	c.linger()
 }
 
-// round reads once, runs the commands and writes the replies. It returns false if the connection has failed.
+// round reads once, runs the commands and writes the replies. It returns false if the connection
+// has failed.
 func (c *conn) round() bool {
 	c.makeRoom()
 	if c.closing {
@@ -137,8 +138,8 @@ func (c *conn) flushLong() {
 	}
 }
 
-// flush writes the replies, and gives back the memory for long ones. It returns false if the client does not take
-// them any more.
+// flush writes the replies, and gives back the memory for long ones. It returns false if the client
+// does not take them any more.
 func (c *conn) flush() bool {
 	sent := true
 	switch {
@@ -154,7 +155,8 @@ func (c *conn) flush() bool {
 	return sent
 }
 
-// dropReplies drops the replies behind those that the client reads, and gives back the memory for long ones.
+// dropReplies drops the replies behind those that the client reads, and gives back the memory for
+// long ones.
 func (c *conn) dropReplies() {
 	c.out.buf = c.out.buf[:c.loud]
 	if cap(c.out.buf) > usualOutput {

@@ -66,8 +66,8 @@ func (c *conn) auth() {
 	}
 }
 
-// noPassword is Redis's reply to AUTH <password>. Here AUTH default <password> gets it too, so that no client takes a
-// server without a password for one that has checked it.
+// noPassword is Redis's reply to AUTH <password>. Here AUTH default <password> gets it too, so that
+// no client takes a server without a password for one that has checked it.
 const noPassword = "ERR AUTH <password> called without any password configured for the default user. " +
 	"Are you sure your configuration is correct?"
 

@@ -8,8 +8,9 @@ import (
 // httpMethods are those of a request line without a version, as HTTP/0.9 had it.
 var httpMethods = []string{"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "PUT", "TRACE"}
 
-// isHTTP reports whether the words of a line belong to the head of an HTTP request. A web page can make a browser send
-// one here, with commands in its body. The connection is closed before they are read.
+// isHTTP reports whether the words of a line belong to the head of an HTTP request. A web page can
+// make a browser send one here, with commands in its body. The connection is closed before they are
+// read.
 func (c *conn) isHTTP(words [][]byte) bool {
 	switch {
 	case len(words) == 0:

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// read waits for input. While nothing comes, sweep may wake it, and the connection gives its buffers back.
+// read waits for input. While nothing comes, sweep may wake it, and the connection gives its
+// buffers back.
 func (c *conn) read() (n int, err error) {
 	if id := c.unfinishedID(); c.unfinished.Load() != id {
 		c.unfinished.Store(id)
@@ -22,8 +23,9 @@ func (c *conn) read() (n int, err error) {
 	}
 }
 
-// unfinishedID returns the number of the transaction that holds memory beyond the usual, or else of the command that
-// has arrived in part, and 0 if there is neither. A client that sends byte by byte does not change it.
+// unfinishedID returns the number of the transaction that holds memory beyond the usual, or else of
+// the command that has arrived in part, and 0 if there is neither. A client that sends byte by byte
+// does not change it.
 func (c *conn) unfinishedID() uint64 {
 	const transaction = 1 << 63
 	switch {

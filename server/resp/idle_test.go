@@ -66,7 +66,8 @@ func TestIdleConnectionsGiveTheirBuffersBack(t *testing.T) {
 	})
 }
 
-// TestConnectionWokenDuringShutdownEnds is of a connection that gives its buffers back when the server ends.
+// TestConnectionWokenDuringShutdownEnds is of a connection that gives its buffers back when the
+// server ends.
 func TestConnectionWokenDuringShutdownEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTestServer()

@@ -34,22 +34,25 @@ type Options struct {
 	// Default: none.
 	Logger *slog.Logger
 
-	// MaxConnections is how many clients may be connected at once. One more gets an error, and is closed.
-	// Default: 10,000.
+	// MaxConnections is how many clients may be connected at once. One more gets an error, and is
+	// closed. Default: 10,000.
 	MaxConnections int
-	// MaxPerAddress is how many of these may be of one address, or of one /64 of IPv6. Default: MaxConnections.
+	// MaxPerAddress is how many of these may be of one address, or of one /64 of IPv6. Default:
+	// MaxConnections.
 	MaxPerAddress int
 	// MaxCommand is the most bytes of a command. Default and most: 1 MB; least: 1 KB.
 	MaxCommand int
 	// MaxKey is the most bytes of a key. Default: 64 KB.
 	MaxKey int
-	// MaxBuffered is the most bytes that are held for all clients together, beyond 16 KB of commands and 24 KB of replies
-	// for each: of long commands while the rest of them arrives, and of long replies until they are read. A client whose
-	// command would pass it gets an error, and one whose replies would is cut. The clients of one address may hold a
-	// quarter of it. Default: 256 MB.
+	// MaxBuffered is the most bytes that are held for all clients together, beyond 16 KB of
+	// commands and 24 KB of replies for each: of long commands while the rest of them arrives, and
+	// of long replies until they are read. A client whose command would pass it gets an error, and
+	// one whose replies would is cut. The clients of one address may hold a quarter of it. Default:
+	// 256 MB.
 	MaxBuffered int64
-	// CommandTimeout is how long a command may take to arrive, from its first byte, and a transaction of more than 16 KB from
-	// its start to its end; it may be half as much again. Default: 10s.
+	// CommandTimeout is how long a command may take to arrive, from its first byte, and a
+	// transaction of more than 16 KB from its start to its end; it may be half as much again.
+	// Default: 10s.
 	CommandTimeout time.Duration
 	// WriteTimeout is how long a client may take to read its replies before it is cut; it may be half as
 	// much again. Default: 10s.

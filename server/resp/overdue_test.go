@@ -95,7 +95,8 @@ func TestUnfinishedCommandsAreCut(t *testing.T) {
 	}
 }
 
-// TestUnfinishedCommandsLeaveRoom is of one address that fills its part of the memory for long commands.
+// TestUnfinishedCommandsLeaveRoom is of one address that fills its part of the memory for long
+// commands.
 func TestUnfinishedCommandsLeaveRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, p := serveOnPipes(t, resp.Options{MaxBuffered: 16 << 20})
@@ -181,7 +182,8 @@ func TestHTTPIsCounted(t *testing.T) {
 	}
 }
 
-// TestClientThatWaitsForTheStoreIsNotIdle is of a store that takes longer than a client may be idle.
+// TestClientThatWaitsForTheStoreIsNotIdle is of a store that takes longer than a client may be
+// idle.
 func TestClientThatWaitsForTheStoreIsNotIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := slowStore{memory.New(memory.Options{})}

@@ -37,7 +37,8 @@ func (c *conn) shift(to []byte) {
 	c.start, c.in = 0, to
 }
 
-// unpin drops the arguments of the last command, which would keep the buffer alive that they are in.
+// unpin drops the arguments of the last command, which would keep the buffer alive that they are
+// in.
 func (c *conn) unpin() {
 	clear(c.args[:cap(c.args)])
 	c.args = c.args[:0]
@@ -62,8 +63,8 @@ func (c *conn) holdReplies(size int) bool {
 // addressShare is the part of MaxBuffered that the clients of one address may hold.
 const addressShare = 4
 
-// account adds to the bytes that are held for all clients, and to those for the client's address. It returns false, and adds
-// nothing, if either would be too much.
+// account adds to the bytes that are held for all clients, and to those for the client's address.
+// It returns false, and adds nothing, if either would be too much.
 func (c *conn) account(more int64) bool {
 	if more == 0 {
 		return true
@@ -86,14 +87,14 @@ func (c *conn) account(more int64) bool {
 func beyond(size, usual int) int64 { return int64(max(0, size-usual)) }
 
 const (
-	// collectSize is how many bytes of long buffers are freed before the memory for them is returned to the operating
-	// system, and collectTime how often that happens at most.
+	// collectSize is how many bytes of long buffers are freed before the memory for them is
+	// returned to the operating system, and collectTime how often that happens at most.
 	collectSize = 32 << 20
 	collectTime = time.Minute
 )
 
-// collect returns the memory of long buffers that were freed. A server that is quiet afterwards would otherwise keep it for
-// minutes, because it allocates too little to start a collection.
+// collect returns the memory of long buffers that were freed. A server that is quiet afterwards
+// would otherwise keep it for minutes, because it allocates too little to start a collection.
 func (s *Server) collect(now time.Time) {
 	s.mu.Lock()
 	due := s.freed.Load() >= collectSize && now.Sub(s.collected) >= collectTime

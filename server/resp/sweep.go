@@ -9,8 +9,9 @@ import (
 // shrinkTime is how long a connection is idle before it gives its buffers back.
 const shrinkTime = 30 * time.Second
 
-// sweep cuts clients that do not read their replies or do not finish their commands, and idle ones. One goroutine that
-// looks at what connections count anyway spares each command the setting of a deadline.
+// sweep cuts clients that do not read their replies or do not finish their commands, and idle ones.
+// One goroutine that looks at what connections count anyway spares each command the setting of a
+// deadline.
 func (s *Server) sweep(stop <-chan struct{}) {
 	shortest := min(s.options.WriteTimeout, s.options.CommandTimeout)
 	if idle := s.options.IdleTimeout; idle > 0 {
@@ -42,7 +43,8 @@ func (s *Server) sweepOnce(now time.Time) {
 	}
 }
 
-// overdue reports whether a connection has been in one state for too long, and why. It is called under the lock.
+// overdue reports whether a connection has been in one state for too long, and why. It is called
+// under the lock.
 func (s *Server) overdue(c *conn, now time.Time) (why guard.Reason, cut bool) {
 	if unfinished := c.unfinished.Load(); unfinished != c.seenUnfinished {
 		c.seenUnfinished, c.unfinishedAt = unfinished, now
