@@ -51,7 +51,7 @@ func refuseBytes(args []string) error {
 
 // with opens the database, runs f on it and closes it. A file of SQLite that is not there is not made: a service whose file is gone for
 // a while would take the new one for its clients.
-func (d *databaseFlag) with(ctx context.Context, f func(*clients.Database) error) error {
+func (d *databaseFlag) with(ctx context.Context, p *program, f func(*clients.Database) error) error {
 	db, err := clients.OpenExisting(ctx, d.Database)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%w; weir db migrate makes it", err)
@@ -59,6 +59,7 @@ func (d *databaseFlag) with(ctx context.Context, f func(*clients.Database) error
 	if err != nil {
 		return err
 	}
+	warnExposed(p.stderr, db)
 	return errors.Join(f(db), db.Close())
 }
 
@@ -70,6 +71,13 @@ func (n *clientName) UnmarshalText(text []byte) error {
 	name, err := policy.ClientName(string(text))
 	*n = clientName(name)
 	return err
+}
+
+// warnExposed warns about files that others than their user may read.
+func warnExposed(w io.Writer, db *clients.Database) {
+	if files := db.Exposed(); len(files) > 0 {
+		_, _ = fmt.Fprintf(w, "warning: other users of this machine may read the names of clients, which may be secrets; chmod 600 %s\n", strings.Join(files, " "))
+	}
 }
 
 type clientsSet struct {
@@ -86,7 +94,7 @@ type clientsSet struct {
 }
 
 // Run writes the client.
-func (c *clientsSet) Run(ctx context.Context) error {
+func (c *clientsSet) Run(ctx context.Context, p *program) error {
 	row, err := c.client()
 	if err != nil {
 		return err
@@ -98,7 +106,7 @@ func (c *clientsSet) Run(ctx context.Context) error {
 	if err := check(row); err != nil {
 		return fmt.Errorf("client %q: %w", row.Name, err)
 	}
-	return c.with(ctx, func(d *clients.Database) error { return d.Set(ctx, row) })
+	return c.with(ctx, p, func(d *clients.Database) error { return d.Set(ctx, row) })
 }
 
 func (c *clientsSet) client() (clients.Client, error) {
@@ -130,7 +138,7 @@ type clientsGet struct {
 
 // Run shows the client.
 func (c *clientsGet) Run(ctx context.Context, p *program) error {
-	return c.with(ctx, func(d *clients.Database) error {
+	return c.with(ctx, p, func(d *clients.Database) error {
 		row, ok, err := d.Get(ctx, string(c.Client))
 		if err == nil && !ok {
 			return fmt.Errorf("client %q is not in %s; it has the default limits", c.Client, d)
@@ -154,7 +162,7 @@ func (c *clientsList) Run(ctx context.Context, p *program) error {
 	if c.Most < 0 {
 		return fmt.Errorf("--most is %d; accepted: 1 or more, or 0 for all", c.Most)
 	}
-	return c.with(ctx, func(d *clients.Database) error {
+	return c.with(ctx, p, func(d *clients.Database) error {
 		filter := clients.Filter{Plan: c.Plan, Prefix: c.Prefix, After: c.After, Most: c.Most}
 		return showClients(p.stdout, d.List(ctx, filter), c.JSON)
 	})
@@ -173,7 +181,7 @@ func (c *clientsCheck) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	return c.with(ctx, func(d *clients.Database) error {
+	return c.with(ctx, p, func(d *clients.Database) error {
 		return showClients(p.stdout, badClients(d.List(ctx, clients.Filter{}), check), c.JSON)
 	})
 }
@@ -206,7 +214,7 @@ type clientsDelete struct {
 
 // Run deletes the clients.
 func (c *clientsDelete) Run(ctx context.Context, p *program) error {
-	return c.with(ctx, func(d *clients.Database) error {
+	return c.with(ctx, p, func(d *clients.Database) error {
 		names := make([]string, len(c.Clients))
 		for i, name := range c.Clients {
 			names[i] = string(name)
@@ -241,7 +249,7 @@ func (c *clientsImport) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	return c.with(ctx, func(d *clients.Database) error {
+	return c.with(ctx, p, func(d *clients.Database) error {
 		n, err := d.Put(ctx, readClients(in, check))
 		if err == nil {
 			_, err = fmt.Fprintf(p.stdout, "%d set\n", n)

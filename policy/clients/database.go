@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/stdlib"
@@ -23,7 +24,7 @@ type Database struct {
 
 // Open opens the clients' database at a URL: sqlite:file, sqlite:///file from the root, or postgres://user:password@host:5432/database with the parameters of libpq.
 //
-// A file that is not there is made, and the tables in it brought up to date. In PostgreSQL they are not touched: Open says if [Migrate] has to run first.
+// A file that is not there is made, for its user alone, and the tables in it brought up to date. In PostgreSQL they are not touched: Open says if [Migrate] has to run first.
 func Open(ctx context.Context, databaseURL string) (*Database, error) {
 	at, err := parseURL(databaseURL)
 	if err != nil {
@@ -75,20 +76,14 @@ func (l *location) connect(ctx context.Context, create bool) (*Database, error) 
 		d := &Database{at: l, q: &postgresQueries, db: stdlib.OpenDB(*l.postgres)}
 		return d.answering(ctx)
 	}
-	// The file is only looked at by its name: to open and close it would take away the locks that SQLite has on it in this process.
-	file, err := os.Stat(l.file)
-	missing := errors.Is(err, fs.ErrNotExist)
-	if err != nil && (!missing || !create) {
+	file, err := l.stat(create)
+	if err != nil {
 		return nil, err
-	}
-	mode := "rw"
-	if missing {
-		mode = "rwc"
 	}
 	// A transaction that writes asks for the lock when it begins, so that it never has to give up half way.
 	name := (&url.URL{
 		Scheme: "file", OmitHost: true, Path: l.file,
-		RawQuery: "mode=" + mode + "&_txlock=immediate&_busy_timeout=5000&_pragma=cache_size(-65536)",
+		RawQuery: "mode=rw&_txlock=immediate&_busy_timeout=5000&_pragma=cache_size(-65536)",
 	}).String()
 	db, err := sql.Open("sqlite", name)
 	if err != nil {
@@ -98,15 +93,53 @@ func (l *location) connect(ctx context.Context, create bool) (*Database, error) 
 	if d, err = d.answering(ctx); err != nil {
 		return nil, err
 	}
-	if missing {
-		d.file, err = os.Stat(l.file)
-	} else {
-		err = d.there() // so that it is known which file was opened
-	}
-	if err != nil {
+	if err := d.there(); err != nil { // so that it is known which file was opened
 		return nil, errors.Join(err, d.db.Close())
 	}
 	return d, nil
+}
+
+// creating keeps one connection of this process from opening the file that another one has just made and not yet closed: closing it would
+// take away the locks that SQLite has on it.
+var creating sync.Mutex
+
+// stat returns the file of SQLite. With create it makes an empty one if there is none, which only its user can read and write, and so
+// are the journals that SQLite makes beside it. A file that is there is not opened.
+func (l *location) stat(create bool) (os.FileInfo, error) {
+	creating.Lock()
+	defer creating.Unlock()
+	file, err := os.Stat(l.file)
+	if !create || !errors.Is(err, fs.ErrNotExist) {
+		return file, err
+	}
+	f, err := os.OpenFile(l.file, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the operator's
+	if errors.Is(err, fs.ErrExist) {                                      // another process has made it
+		return os.Stat(l.file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	file, err = f.Stat()
+	return file, errors.Join(err, f.Close())
+}
+
+// exposed returns those of the files that other users of the machine may read or write.
+func exposed(paths ...string) (all []string) {
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
+			all = append(all, path)
+		}
+	}
+	return all
+}
+
+// Exposed returns the files of SQLite that other users of the machine may read or write: the names of clients may be secrets. There is
+// none where weir has made them, and none of PostgreSQL.
+func (d *Database) Exposed() []string {
+	if d.at.postgres != nil {
+		return nil
+	}
+	return exposed(d.at.file, d.at.file+"-wal", d.at.file+"-shm")
 }
 
 // answering returns the database when it answers.

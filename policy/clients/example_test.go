@@ -90,6 +90,9 @@ func ExampleDatabase() {
 	}
 	defer db.Close()
 	_ = db.String() // sqlite:…/clients.db
+	if files := db.Exposed(); len(files) > 0 {
+		fmt.Println("others may read", files)
+	}
 
 	own, err := clients.ParseLimits("1000/1m; 50/1s\nlogin: 20/1m")
 	fmt.Println(len(own[""]), len(own["login"]), err)

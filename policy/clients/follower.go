@@ -176,6 +176,9 @@ func (f *Follower) load(ctx context.Context) error {
 		f.shown.away(err, f.now())
 		return err
 	}
+	if files := append(d.Exposed(), exposed(f.snapshot)...); len(files) > 0 {
+		f.log.Warn("clients: other users of this machine may read the names of clients, which may be secrets: chmod 600", "files", files)
+	}
 	err = f.step(ctx, d)
 	if err = errors.Join(err, d.Close()); err != nil {
 		err = f.at.explain(err)
