@@ -8,6 +8,7 @@ import (
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/identity"
+	"github.com/weirlimit/weir/internal/nearest"
 )
 
 // A Grant is what a client has instead of the default limits: a plan, or limits of its own.
@@ -74,7 +75,7 @@ func ClientName(text string) (string, error) {
 	s, ok := parseKeySource(source)
 	if !ok {
 		kind, _, _ := strings.Cut(strings.TrimPrefix(source, hashPrefix), ":")
-		if near := nearest(kind, []string{"client_ip", "header", "query", "cookie", "attribute"}); near != "" {
+		if near := nearest.Of(kind, []string{"client_ip", "header", "query", "cookie", "attribute"}); near != "" {
 			return "", fmt.Errorf("weir: client has the source %s; accepted: client_ip, header:name, query:name, cookie:name, attribute:name, method, host, path, or hash: before one of them", short(source))
 		}
 		return text, nil

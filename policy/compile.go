@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/internal/nearest"
 )
 
 // What a plan can be besides limits, and what a client's grant of its own limits is called.
@@ -161,7 +162,7 @@ func (p *problems) rule(c *Policy, field string) rule {
 // choice notes a text that is none of those accepted.
 func (p *problems) choice(text, field string, accepted ...string) {
 	guess := ""
-	if near := nearest(text, accepted); near != "" {
+	if near := nearest.Of(text, accepted); near != "" {
 		guess = "; did you mean " + near + "?"
 	}
 	p.addf(field, "is %s%s; accepted: %s", short(text), guess, strings.Join(accepted, ", "))

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weirlimit/weir/identity"
+	"github.com/weirlimit/weir/internal/nearest"
 )
 
 // Bounds on keys.
@@ -66,7 +67,7 @@ func (p *problems) keyPart(text, field string) (part keyPart) {
 		case !ok:
 			guess := ""
 			kind, name, named := strings.Cut(strings.TrimSpace(alternative), ":")
-			if near := nearest(kind, []string{"client_ip", "method", "host", "path", "header", "query", "cookie", "attribute", "hash"}); near != "" && near != kind {
+			if near := nearest.Of(kind, []string{"client_ip", "method", "host", "path", "header", "query", "cookie", "attribute", "hash"}); near != "" && near != kind {
 				guess = "; did you mean " + near
 				if named {
 					guess += ":" + name

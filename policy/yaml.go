@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weirlimit/weir/internal/nearest"
 )
 
 // Parse reads a configuration in YAML. name is the file's, for errors. Nothing that it does not know is passed over, and nothing is guessed: the
@@ -271,7 +273,7 @@ func unknown(name string, known []string) string {
 	if name == "not" && slices.Equal(known, excludeKeys) {
 		return notWithinNot
 	}
-	if near := nearest(name, known); near != "" {
+	if near := nearest.Of(name, known); near != "" {
 		return fmt.Sprintf("is not known; did you mean %q?", near)
 	}
 	return "is not known"

@@ -153,7 +153,7 @@ func (c Config) checkStore() error {
 	strict = strict && !keeper.TrustsClientTime()
 	const onlyInMemory = "for a store in memory only: an engine has its own bounds"
 	if _, ok := engines.Scheme(c.Store); !ok && c.Store != InMemory {
-		return &ConfigError{"store", engines.Shown(c.Store), "unknown", StoreAccepted()}
+		return &ConfigError{"store", engines.Shown(c.Store), "its scheme is unknown" + engines.Suggestion(c.Store), StoreAccepted()}
 	}
 	switch {
 	case c.Opened != nil && c.Store != InMemory:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/policy/clients"
+	"github.com/weirlimit/weir/server/engines"
 	"github.com/weirlimit/weir/server/guard"
 	"github.com/weirlimit/weir/server/httpapi"
 )
@@ -62,6 +63,9 @@ func (r *ruled) openClients(ctx context.Context, c Config, panics *guard.Panics)
 	poll, err := time.ParseDuration(cmp.Or(source.Poll, "0"))
 	if err != nil {
 		return err
+	}
+	if warning := engines.Warning(url); warning != "" {
+		c.Log.Warn("clients: "+warning, "database", engines.Shown(url))
 	}
 	r.clients, err = clients.Follow(ctx, url, clients.Options{Policies: r.set, Snapshot: snapshot, Poll: poll, Log: c.Log,
 		Panicked: func(task string, value any) { panics.Caught(task, value) },

@@ -57,8 +57,8 @@ func (c Config) open(ctx context.Context) (*kept, error) {
 	if err != nil {
 		return nil, &ConfigError{"store", engines.Shown(c.Store), whyNot(err), "a store that answers"}
 	}
-	if engines.InTheClear(c.Store) {
-		c.Log.Warn("the password of the store goes over the network as it is: rediss:// would encrypt it", "store", engines.Shown(c.Store))
+	if warning := engines.Warning(c.Store); warning != "" {
+		c.Log.Warn("store: "+warning, "store", engines.Shown(c.Store))
 	}
 	kind, _ := engines.Scheme(c.Store)
 	return &kept{Store: s, kind: kind, shown: engines.Shown(c.Store), check: s.Check, closer: s}, nil

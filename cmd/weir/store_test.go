@@ -207,7 +207,7 @@ func TestStoresRefused(t *testing.T) {
 		"--store memcached://127.0.0.1:1":                               {"--store memcached://127.0.0.1:1: "},
 		"--store postgres://user:secret@127.0.0.1:1/db?password=secret": {"--store postgres://127.0.0.1:1/db: "},
 		"--store weir://127.0.0.1:1":                                    {"--store weir://127.0.0.1:1: "},
-		"--store mysql://user:secret@127.0.0.1":                         {"--store mysql://127.0.0.1: unknown; accepted: memory, or a URL: memcached://"},
+		"--store mysql://user:secret@127.0.0.1":                         {"--store mysql://127.0.0.1: its scheme is unknown; accepted: memory, or a URL: memcached://"},
 		"--store=":                                                      {"--store", "empty"},
 		"--store redis://127.0.0.1:1 --max-keys 5":                      {"--max-keys 5", "memory only"},
 		"--store redis://127.0.0.1:1 --overflow deny":                   {"--overflow deny", "memory only"},

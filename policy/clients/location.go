@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/weirlimit/weir/internal/nearest"
 )
 
 // Accepted says which URLs of databases there are.
@@ -41,7 +43,11 @@ func parseURL(text string) (*location, error) {
 		return nil, errors.New("clients: the database's URL is empty; accepted: " + Accepted)
 	}
 	// What stands before the colon may be anything if no scheme is there.
-	return nil, errors.New("clients: the database's URL begins with no scheme that is known; accepted: " + Accepted)
+	hint := ""
+	if near := nearest.Of(strings.ToLower(scheme), []string{"sqlite", "postgres", "postgresql"}); near != "" && strings.HasPrefix(text, scheme+":") {
+		hint = "; did you mean " + near + ":?"
+	}
+	return nil, errors.New("clients: the database's URL begins with no scheme that is known" + hint + "; accepted: " + Accepted)
 }
 
 func parseFile(rest string) (*location, error) {

@@ -5,10 +5,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"strings"
 
+	"github.com/weirlimit/weir/internal/nearest"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/memcached"
 	"github.com/weirlimit/weir/store/postgres"
@@ -59,13 +59,35 @@ func Scheme(url string) (string, bool) {
 func Open(ctx context.Context, url string, o Options) (Store, error) {
 	scheme, ok := Scheme(url)
 	if !ok {
-		return nil, fmt.Errorf("weir: store is %s; accepted: %s", Shown(url), Accepted())
+		return nil, fmt.Errorf("weir: store is %s%s; accepted: %s", Shown(url), Suggestion(url), Accepted())
 	}
 	if _, rest, _ := strings.Cut(url, "://"); unclear(rest) {
 		return nil, fmt.Errorf("weir: store is %s with an @ that may be part of a password; "+
 			"accepted: one @, after the password, and %%40, %%2F, %%3F and %%23 for @, /, ? and # elsewhere", Shown(url))
 	}
-	return schemes[scheme](ctx, url, o)
+	s, err := schemes[scheme](ctx, url, o)
+	if err != nil {
+		if why := mismatch(ctx, url); why != "" {
+			return nil, fmt.Errorf("weir: store is %s: %s", Shown(url), why)
+		}
+	}
+	return s, err
+}
+
+// Suggestion returns "; did you mean redis://?" for a URL whose scheme is misspelt, with the right one, or "".
+func Suggestion(url string) string {
+	scheme, _, found := strings.Cut(url, "://")
+	if _, known := schemes[scheme]; !found || known {
+		return ""
+	}
+	near := map[string]string{"valkey": "redis", "valkeys": "rediss", "pg": "postgres", "psql": "postgres", "pgsql": "postgres"}[scheme]
+	if near == "" {
+		near = nearest.Of(strings.ToLower(scheme), slices.Sorted(maps.Keys(schemes)))
+	}
+	if near == "" {
+		return ""
+	}
+	return "; did you mean " + near + "://?"
 }
 
 // unclear reports whether it is not clear where a password ends: at the one @, before the path and the parameters.
@@ -117,22 +139,4 @@ func place(rest string) string {
 	}
 	where, _, _ := strings.Cut(rest[strings.IndexByte(rest, '@')+1:], "?")
 	return where
-}
-
-// InTheClear reports whether a URL's password would go over a network as it is: to Redis without TLS, beyond this machine.
-func InTheClear(url string) bool {
-	scheme, rest, _ := strings.Cut(url, "://")
-	if scheme != "redis" && !strings.HasPrefix(scheme, "redis+") || !strings.Contains(rest, "@") {
-		return false
-	}
-	hosts, _, _ := strings.Cut(place(rest), "/")
-	for host := range strings.SplitSeq(hosts, ",") {
-		if h, _, err := net.SplitHostPort(host); err == nil {
-			host = h
-		}
-		if ip := net.ParseIP(strings.Trim(host, "[]")); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			return true
-		}
-	}
-	return false
 }

@@ -29,21 +29,62 @@ func TestShownHidesWhatMayBeSecret(t *testing.T) {
 	}
 }
 
-func TestPasswordsInTheClear(t *testing.T) {
-	for url, want := range map[string]bool{
-		"redis://u:p@10.0.0.1:6379":                true,
-		"redis://u:p@redis.internal":               true,
-		"redis+cluster://u:p@127.0.0.1,10.0.0.2:7": true,
-		"redis+sentinel://:p@[fe80::1]:5/name":     true,
-		"redis://10.0.0.1:6379":                    false,
-		"redis://u:p@127.0.0.1:6379":               false,
-		"redis://u:p@localhost/3":                  false,
-		"redis://u:p@[::1]:6379":                   false,
-		"rediss://u:p@10.0.0.1":                    false,
-		"postgres://u:p@10.0.0.1/db":               false, // which answers a challenge, or uses TLS
+func TestWarnings(t *testing.T) {
+	t.Setenv("PGSSLMODE", "")
+	const clear, keys, skipped, unverified = "the password and the keys", "the keys, which may be names", "the certificate of the server is not verified", "sslmode=verify-full verifies it"
+	for url, want := range map[string]string{
+		"redis://u:p@10.0.0.1:6379":                     clear,
+		"redis://u:p@redis.internal":                    clear,
+		"redis+cluster://u:p@127.0.0.1,10.0.0.2:7":      clear,
+		"redis+sentinel://:p@[fe80::1]:5/name":          clear,
+		"redis://10.0.0.1:6379":                         keys,
+		"redis+cluster://127.0.0.1,cache":               keys,
+		"redis://u:p@127.0.0.1:6379":                    "",
+		"redis://u:p@localhost/3":                       "",
+		"redis://u:p@[::1]:6379":                        "",
+		"redis://[::1]":                                 "",
+		"rediss://u:p@10.0.0.1":                         "",
+		"rediss://10.0.0.1?insecure_skip_verify=false":  "",
+		"rediss://10.0.0.1?insecure_skip_verify=true":   skipped,
+		"rediss://localhost?insecure_skip_verify=1":     "",
+		"postgres://u:p@10.0.0.1/db":                    unverified,
+		"postgresql://db.internal/db?sslmode=disable":   unverified,
+		"postgres://10.0.0.1/db?sslmode=allow":          unverified,
+		"postgres://10.0.0.1/db?sslmode=prefer":         unverified,
+		"postgres://10.0.0.1/db?sslmode=require":        unverified,
+		"postgres://10.0.0.1/db?sslmode=verify-ca":      unverified,
+		"postgres://10.0.0.1/db?sslmode=verify-full":    "",
+		"postgres://u@127.0.0.1,10.0.0.1/db":            unverified,
+		"postgres://db/db?weir_table=t&weir_timeout=1s": unverified,
+		"postgres://127.0.0.1/db":                       "",
+		"postgres://localhost/db?sslmode=disable":       "",
+		"postgres://[::1]:5/db":                         "",
+		"postgres:///db?host=/run/postgresql":           "",
+		"memcached://10.0.0.1":                          "",
+		"weir://10.0.0.1":                               "",
+		"memory":                                        "",
+		"sqlite:clients.db":                             "",
+		"redis://u:p@a:1@b":                             clear, // it is not opened
 	} {
-		if got := engines.InTheClear(url); got != want {
-			t.Errorf("%s: %v, want %v", url, got, want)
+		if got := engines.Warning(url); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", url, got, want)
+		}
+	}
+}
+
+func TestSuggestions(t *testing.T) {
+	for url, want := range map[string]string{
+		"redi://h": "redis", "reddis://h": "redis", "redsi://h": "redis", "Redis://h": "redis", "redis+clutser://h": "redis+cluster", "valkey://h": "redis", "postgre://h": "postgres",
+		"postgress://h": "postgres", "pg://h": "postgres", "memcache://h": "memcached", "wier://h": "weir", "mysql://h": "", "redis://h": "", "": "", "redi:h": "", "://h": "", "h": "",
+	} {
+		if want != "" {
+			want = "; did you mean " + want + "://?"
+		}
+		if got := engines.Suggestion(url); got != want {
+			t.Errorf("%s: %q, want %q", url, got, want)
+		}
+		if _, err := engines.Open(t.Context(), url, engines.Options{}); want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", url, err)
 		}
 	}
 }

@@ -13,12 +13,12 @@ func Example() {
 
 	scheme, known := engines.Scheme(url)
 	fmt.Println(scheme, known, strings.Contains(engines.Accepted(), scheme))
-	fmt.Println(engines.Shown(url), engines.InTheClear(url))
+	fmt.Println(engines.Shown(url), engines.Warning(url) == "", engines.Suggestion("redi://cache"))
 
 	_, err := engines.Open(context.Background(), url, engines.Options{})
 	fmt.Println(err != nil, strings.Contains(fmt.Sprint(err), "secret"))
 	// Output:
 	// redis true true
-	// redis://127.0.0.1:1/0 false
+	// redis://127.0.0.1:1/0 true ; did you mean redis://?
 	// true false
 }

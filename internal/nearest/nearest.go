@@ -1,10 +1,14 @@
-package policy
+// Package nearest finds the name that a misspelt text is most likely meant to be.
+package nearest
 
-// nearest returns the name that text is most likely meant to be: the one that takes the fewest changes of a letter, or swaps of two; "" if that is more
+// maxText bounds the texts that are looked at, in bytes.
+const maxText = 128
+
+// Of returns the name that text is most likely meant to be: the one that takes the fewest changes of a letter, or swaps of two; "" if that is more
 // than a third of them.
-func nearest(text string, names []string) string {
+func Of(text string, names []string) string {
 	best, least := "", len(text)/3+1
-	if len(text) > 2*maxName {
+	if len(text) > maxText {
 		return ""
 	}
 	for _, name := range names {

@@ -1,0 +1,123 @@
+package engines
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"strings"
+	"time"
+)
+
+// probeTime bounds each connection that a probe makes. Tests on busy machines change it.
+var probeTime = time.Second
+
+// defaultPorts are the ports of URLs that name none.
+var defaultPorts = map[string]string{
+	"redis": "6379", "rediss": "6379", "postgres": "5432", "postgresql": "5432", "memcached": "11211", "weir": "6380",
+}
+
+// speaks is the protocol that each kind of engine answers in.
+var speaks = map[string]string{"redis": "redis", "rediss": "tls", "postgres": "postgres", "postgresql": "postgres", "memcached": "memcached", "weir": "redis"}
+
+// mismatch returns why the server of a URL can't be the engine that the scheme names, and what to write instead; or "" if it answers in
+// the protocol of the scheme, or not at all. It asks what every server may be asked, and sends neither user nor password.
+func mismatch(ctx context.Context, url string) string {
+	scheme, rest, _ := strings.Cut(url, "://")
+	kind, mode, _ := strings.Cut(scheme, "+")
+	address := firstAddress(kind, mode, rest)
+	if address == "" || ctx.Err() == context.Canceled { //nolint:errorlint // the very one
+		return ""
+	}
+	found := protocol(context.WithoutCancel(ctx), address)
+	if found == "" || found == speaks[kind] {
+		return ""
+	}
+	if mode != "" {
+		mode = "+" + mode
+	}
+	redis := kind == "redis" || kind == "rediss"
+	switch {
+	case found == "redis" && redis:
+		return "the server at " + address + " does not speak TLS; accepted: redis" + mode + "://"
+	case found == "tls" && redis:
+		return "the server at " + address + " speaks TLS; accepted: rediss" + mode + "://"
+	case found == "tls":
+		return "the server at " + address + " speaks TLS at once, which " + kind + ":// does not; accepted: the port of the engine"
+	case found == "http":
+		return "the server at " + address + " speaks HTTP; accepted: the port of the engine"
+	case found == "redis":
+		return "the server at " + address + " speaks the protocol of Redis; accepted: redis://, or weir:// for a weir server"
+	}
+	return "the server at " + address + " speaks the protocol of " + found + "; accepted: " + found + "://"
+}
+
+// firstAddress returns the address of the first host of a URL, or "" if it is none of TCP.
+func firstAddress(kind, mode, rest string) string {
+	hosts, _, _ := strings.Cut(place(rest), "/")
+	host, _, _ := strings.Cut(hosts, ",")
+	if host == "" || host == "..." {
+		return ""
+	}
+	if _, _, err := net.SplitHostPort(host); err == nil {
+		return host
+	}
+	port := defaultPorts[kind]
+	if mode == "sentinel" {
+		port = "26379"
+	}
+	return net.JoinHostPort(strings.Trim(host, "[]"), port)
+}
+
+// protocol returns the protocol that a server speaks: redis, memcached, postgres, http, tls, or "" for another one or none.
+func protocol(ctx context.Context, address string) string {
+	reply := exchange(ctx, address, "PING\r\n")
+	switch {
+	case strings.HasPrefix(reply, "+"), strings.HasPrefix(reply, "-"):
+		return "redis"
+	case strings.HasPrefix(reply, "ERROR"):
+		return "memcached"
+	case strings.HasPrefix(reply, "HTTP/"):
+		return "http"
+	}
+	if reply = exchange(ctx, address, "\x00\x00\x00\x08\x04\xd2\x16\x2f"); reply == "S" || reply == "N" { // whether it has TLS
+		return "postgres"
+	}
+	if speaksTLS(ctx, address) {
+		return "tls"
+	}
+	return ""
+}
+
+// exchange sends a few bytes to a server and returns the beginning of the reply.
+func exchange(ctx context.Context, address, text string) string {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = conn.Close() }() // nothing is lost
+	_ = conn.SetDeadline(time.Now().Add(probeTime))
+	if _, err := conn.Write([]byte(text)); err != nil {
+		return ""
+	}
+	reply := make([]byte, 16)
+	n, _ := conn.Read(reply)
+	return string(reply[:n])
+}
+
+// speaksTLS reports whether a server takes part in a handshake, whatever its certificate is.
+func speaksTLS(ctx context.Context, address string) bool {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	seen := false
+	dialer := tls.Dialer{Config: &tls.Config{
+		InsecureSkipVerify: true, //nolint:gosec // nothing is sent
+		VerifyConnection:   func(tls.ConnectionState) error { seen = true; return nil },
+	}}
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err == nil {
+		_ = conn.Close()
+	}
+	return seen || err == nil
+}

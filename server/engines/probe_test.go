@@ -1,0 +1,59 @@
+package engines_test
+
+import (
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weirlimit/weir/server/engines"
+	"github.com/weirlimit/weir/store/storetest/engine"
+)
+
+func TestMain(m *testing.M) {
+	engines.SetProbeTime(time.Minute)
+	code := m.Run()
+	engine.Close()
+	os.Exit(code)
+}
+
+// A URL whose scheme is another than what the server speaks is an error that names the right one, and no password.
+func TestServersOfOtherProtocols(t *testing.T) {
+	host := func(url string) string {
+		_, rest, _ := strings.Cut(url, "://")
+		rest = rest[strings.IndexByte(rest, '@')+1:]
+		end := strings.IndexAny(rest+"/", "/?")
+		return rest[:end]
+	}
+	redis, memcached, postgres := host(engine.Redis(t).URL()), host(engine.Memcached(t).URL()), host(engine.Postgres(t).URL())
+	locked := host(engine.Redis(t, "--requirepass", "other").URL())
+	tls, plain := httptest.NewTLSServer(nil), httptest.NewServer(nil)
+	defer tls.Close()
+	defer plain.Close()
+	secure, web := tls.Listener.Addr().String(), plain.Listener.Addr().String()
+	for url, want := range map[string]string{
+		"rediss://u:swordfish@" + redis + "?dial_timeout=200ms":      redis + " does not speak TLS; accepted: redis://",
+		"rediss://u:swordfish@" + locked + "?dial_timeout=200ms":     locked + " does not speak TLS; accepted: redis://",
+		"rediss+cluster://" + redis + "/?dial_timeout=200ms":         redis + " does not speak TLS; accepted: redis+cluster://",
+		"redis://u:swordfish@" + secure + "?dial_timeout=200ms":      secure + " speaks TLS; accepted: rediss://",
+		"redis://" + postgres + "?dial_timeout=200ms":                postgres + " speaks the protocol of postgres; accepted: postgres://",
+		"redis://" + memcached + "?dial_timeout=200ms":               memcached + " speaks the protocol of memcached; accepted: memcached://",
+		"redis://" + web + "?dial_timeout=200ms":                     web + " speaks HTTP; accepted: the port of the engine",
+		"postgres://u:swordfish@" + redis + "/db?connect_timeout=1":  redis + " speaks the protocol of Redis; accepted: redis://, or weir://",
+		"postgres://u:swordfish@" + secure + "/db?connect_timeout=1": secure + " speaks TLS at once, which postgres:// does not",
+		"memcached://" + redis + "?timeout=200ms":                    redis + " speaks the protocol of Redis",
+		"weir://" + memcached + "?timeout=200ms":                     memcached + " speaks the protocol of memcached; accepted: memcached://",
+		"redis://u:swordfish@" + locked:                              "WRONGPASS",
+		"redis://127.0.0.1:1":                                        "connection refused",
+		"redis+sentinel://:swordfish@" + redis + "/m":                "this is a server that is none",
+	} {
+		s, err := engines.Open(t.Context(), url, engines.Options{})
+		if err == nil {
+			_ = s.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "swordfish") {
+			t.Errorf("%s: %v, want %q", url, err, want)
+		}
+	}
+}
