@@ -116,6 +116,9 @@ func (l *location) stat(create bool) (os.FileInfo, error) {
 	if errors.Is(err, fs.ErrExist) {                                      // another process has made it
 		return os.Stat(l.file)
 	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.New("its folder is not there")
+	}
 	if err != nil {
 		return nil, err
 	}
