@@ -302,9 +302,9 @@ func clientCheck(ctx context.Context, file string) (func(clients.Client) error, 
 	if err != nil {
 		return nil, err
 	}
-	good := map[string]bool{} // plans and limits
+	good := map[string]bool{} // plans and limits, with and without a source in the name
 	return func(c clients.Client) error {
-		text := c.Plan + "\n" + clients.FormatLimits(c.Limits)
+		text := fmt.Sprint(policy.NamesSource(c.Name), c.Plan, "\n") + clients.FormatLimits(c.Limits)
 		if good[text] {
 			return nil
 		}
