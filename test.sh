@@ -75,7 +75,7 @@ install() {
 in_module() { (cd "$1" && "${@:2}"); }
 
 stores=(./store/memory ./store/redis ./store/postgres ./store/memcached ./store/remote)
-test=(go test -vet=all -timeout 30m)
+test=(go test -vet=all -timeout 20m)
 if [[ $mode == quick ]]; then
   test+=(-short)
   stage weir "${test[@]}" ./...
