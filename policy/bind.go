@@ -177,7 +177,7 @@ func (v *rules) findGrant(a *applied, request *facts) {
 	}
 	a.client = of.client(value)
 	grant, ok := v.clients.Grant(a.client)
-	if !ok && a.rule.unnamed && !NamesSource(value) {
+	if !ok && a.unnamed && !NamesSource(value) {
 		grant, ok = v.clients.Grant(value)
 	}
 	if ok {

@@ -157,14 +157,15 @@ func (f *follower) look(ctx context.Context) (changed bool) {
 	}
 	now, clients := digest(data, err), f.set.offers.Load()
 	due := !f.refused.IsZero() && (clients != f.clients || time.Since(f.refused) >= again)
-	if now == f.seen {
+	switch {
+	case now == f.seen:
 		if f.since = (time.Time{}); !due {
 			return false
 		}
-	} else if f.since.IsZero() || now != f.next {
+	case f.since.IsZero() || now != f.next:
 		f.next, f.since = now, time.Now()
 		return true
-	} else if time.Since(f.since) < steady {
+	case time.Since(f.since) < steady:
 		return true
 	}
 	f.seen, f.clients, f.refused, f.since = now, clients, time.Time{}, time.Time{}

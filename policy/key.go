@@ -25,7 +25,7 @@ const (
 type keyPart []keySource
 
 // A keySource is one thing that a key can be taken from.
-type keySource struct {
+type keySource struct { //nolint:recvcheck // chosenByClient is an argument of slices functions
 	text   string // in its canonical form
 	of     source // of a kind with names
 	v4, v6 int    // of client_ip: bits

@@ -34,7 +34,8 @@ policies:
 		return r
 	}
 	mask := identity.Mask(secret)
-	cookie := mask[strings.Index(mask, "#"):] // its key has only the hash
+	_, hash, _ := strings.Cut(mask, "#")
+	cookie := "#" + hash // its key has only the hash
 	for key, want := range map[string][]string{
 		secret: {mask, "header:X-Api-Key=" + mask + ",192.0.2.0", "192.0.2.7," + mask + "," + cookie + "," + mask + ",GET,/x", "", "", ""},
 		"":     {"-", "client_ip=192.0.2.7,192.0.2.0", "192.0.2.7," + mask + "," + cookie + "," + mask + ",GET,/x", "", "", ""},
@@ -86,10 +87,11 @@ func TestMaskClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	mask := identity.Mask(secret)
+	_, hash, _ := strings.Cut(mask, "#")
 	for name, want := range map[string]string{
 		"": "", "acme": identity.Mask("acme"), secret: mask, "a=b": identity.Mask("a=b"),
 		"client_ip=192.0.2.7": "client_ip=192.0.2.7", "header:X-Api-Key=" + secret: "header:X-Api-Key=" + mask,
-		hashed: "hash:header:X-Api-Key=" + mask[strings.Index(mask, "#"):],
+		hashed: "hash:header:X-Api-Key=" + "#" + hash,
 	} {
 		if got := policy.MaskClient(name); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)

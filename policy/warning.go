@@ -2,7 +2,6 @@ package policy
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -10,7 +9,7 @@ import (
 
 // A Warning reports a part of a configuration that is valid and may not do what its author expects.
 // [Set.Warnings] returns those of the configuration in use. A Set logs them when it loads one.
-type Warning struct {
+type Warning struct { //nolint:errname // nothing fails by it
 	ConfigError // the place, the field and the message
 
 	// Note marks a remark that no change can settle, such as the meaning of a unit. weir policy
@@ -41,21 +40,21 @@ func logWarnings(log *slog.Logger, warnings []Warning) {
 			log.Warn("policies: more warnings; weir policy check shows all", "more", len(warnings)-i)
 			return
 		}
-		w, level := &warnings[i], slog.LevelWarn
+		w, write := &warnings[i], log.Warn
 		if w.Note {
-			level = slog.LevelInfo
+			write = log.Info
 		}
-		log.Log(context.Background(), level, "policies: "+w.text(), "file", w.File, "line", w.Line, "column", w.Column)
+		write("policies: "+w.text(), "file", w.File, "line", w.Line, "column", w.Column)
 	}
 }
 
 // warnf adds a warning about a field. The message follows the name of the field.
-func (p *problems) warnf(field, format string, args ...any) { p.remark(false, field, format, args...) }
+func (p *problems) warnf(field, format string, args ...any) { p.remarkf(false, field, format, args...) }
 
 // notef adds a note about a field.
-func (p *problems) notef(field, format string, args ...any) { p.remark(true, field, format, args...) }
+func (p *problems) notef(field, format string, args ...any) { p.remarkf(true, field, format, args...) }
 
-func (p *problems) remark(note bool, field, format string, args ...any) {
+func (p *problems) remarkf(note bool, field, format string, args ...any) {
 	pos := p.position(field)
 	p.warnings = append(p.warnings, Warning{Note: note, ConfigError: ConfigError{
 		File: p.config.file, Line: pos.line, Column: pos.column, Field: field, Problem: fmt.Sprintf(format, args...),
