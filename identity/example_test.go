@@ -237,3 +237,8 @@ func ExampleKey_ClientIP() {
 	fmt.Println(key.ClientIP() == identity.Peer)
 	// Output: true
 }
+
+func ExampleHash() {
+	fmt.Println(identity.Hash("key-1"))
+	// Output: vil0VGl443OebW2oXEvp8zTOMt8rn9S2_xtVwNV-nUQ
+}
