@@ -112,8 +112,8 @@ func (l *location) stat(create bool) (os.FileInfo, error) {
 	if !create || !errors.Is(err, fs.ErrNotExist) {
 		return file, err
 	}
-	f, err := os.OpenFile(l.file, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the operator's
-	if errors.Is(err, fs.ErrExist) {                                      // another process has made it
+	f, err := os.OpenFile(l.file, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) { // another process has made it
 		return os.Stat(l.file)
 	}
 	if errors.Is(err, fs.ErrNotExist) {

@@ -31,12 +31,12 @@ func TestShownHidesWhatMayBeSecret(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	t.Setenv("PGSSLMODE", "")
-	const clear, keys, skipped, unverified = "the password and the keys", "the keys, which may be names", "the certificate of the server is not verified", "sslmode=verify-full verifies it"
+	const exposed, keys, skipped, unverified = "the password and the keys", "the keys, which may be names", "the certificate of the server is not verified", "sslmode=verify-full verifies it"
 	for url, want := range map[string]string{
-		"redis://u:p@10.0.0.1:6379":                     clear,
-		"redis://u:p@redis.internal":                    clear,
-		"redis+cluster://u:p@127.0.0.1,10.0.0.2:7":      clear,
-		"redis+sentinel://:p@[fe80::1]:5/name":          clear,
+		"redis://u:p@10.0.0.1:6379":                     exposed,
+		"redis://u:p@redis.internal":                    exposed,
+		"redis+cluster://u:p@127.0.0.1,10.0.0.2:7":      exposed,
+		"redis+sentinel://:p@[fe80::1]:5/name":          exposed,
 		"redis://10.0.0.1:6379":                         keys,
 		"redis+cluster://127.0.0.1,cache":               keys,
 		"redis://u:p@127.0.0.1:6379":                    "",
@@ -64,7 +64,7 @@ func TestWarnings(t *testing.T) {
 		"weir://10.0.0.1":                               "",
 		"memory":                                        "",
 		"sqlite:clients.db":                             "",
-		"redis://u:p@a:1@b":                             clear, // it is not opened
+		"redis://u:p@a:1@b":                             exposed, // it is not opened
 	} {
 		if got := engines.Warning(url); want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", url, got, want)

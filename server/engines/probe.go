@@ -3,6 +3,7 @@ package engines
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"strings"
 	"time"
@@ -20,12 +21,12 @@ var defaultPorts = map[string]string{
 var speaks = map[string]string{"redis": "redis", "rediss": "tls", "postgres": "postgres", "postgresql": "postgres", "memcached": "memcached", "weir": "redis"}
 
 // mismatch returns why the server of a URL can't be the engine that the scheme names, and what to write instead; or "" if it answers in
-// the protocol of the scheme, or not at all. It asks what every server may be asked, and sends neither user nor password.
+// the protocol of the scheme, or not at all. It sends no user and no password.
 func mismatch(ctx context.Context, url string) string {
 	scheme, rest, _ := strings.Cut(url, "://")
 	kind, mode, _ := strings.Cut(scheme, "+")
 	address := firstAddress(kind, mode, rest)
-	if address == "" || ctx.Err() == context.Canceled { //nolint:errorlint // the very one
+	if address == "" || errors.Is(ctx.Err(), context.Canceled) {
 		return ""
 	}
 	found := protocol(context.WithoutCancel(ctx), address)
