@@ -12,7 +12,8 @@ import (
 	"github.com/weirlimit/weir/store"
 )
 
-// ErrUnnamed is the error of a Hold or SetLimit with a limiter that has no name, under which the store would keep what it needs.
+// ErrUnnamed is the error of a Hold or SetLimit with a limiter that has no name, under which the
+// store would keep what it needs.
 var ErrUnnamed = store.ErrUnnamed
 
 // A LifeError reports a life that a Hold can't have.
@@ -23,11 +24,13 @@ func (e *LifeError) Error() string {
 	return fmt.Sprintf("weir: the life of a hold is %v; accepted: 1µs or longer", e.Life)
 }
 
-// A Hold is an estimate that was taken for work whose cost is known at its end. Commit settles it at the real cost; Cancel gives
-// all of it back. A hold expires when its life is over: its units are then given back, so that a holder that dies costs nothing for
-// long. Work of unknown length calls Renew, about three times in each life. A Hold may be used by many goroutines at once.
+// A Hold is an estimate that was taken for work whose cost is known at its end. Commit settles it
+// at the real cost; Cancel gives all of it back. A hold expires when its life is over: its units
+// are then given back, so that a holder that dies costs nothing for long. Work of unknown length
+// calls Renew, about three times in each life. A Hold may be used by many goroutines at once.
 type Hold struct {
-	// Decision is the result of the Take that made the hold. If it was denied, nothing is held, and RetryAfter is the time to wait.
+	// Decision is the result of the Take that made the hold. If it was denied, nothing is held, and
+	// RetryAfter is the time to wait.
 	Decision
 
 	limiter  *Limiter
@@ -41,8 +44,9 @@ type Hold struct {
 	unsure  bool // a settlement failed, and may have taken effect
 }
 
-// Hold takes an estimated cost, now, as Take does, and keeps it for its life, at least a microsecond, to be settled. The limiter must have a name. 0 is an
-// estimate too: the work is let begin while its key owes nothing.
+// Hold takes an estimated cost, now, as Take does, and keeps it for its life, at least a
+// microsecond, to be settled. The limiter must have a name. 0 is an estimate too: the work is let
+// begin while its key owes nothing.
 func (l *Limiter) Hold(ctx context.Context, key string, cost int64, life time.Duration) (*Hold, error) {
 	if life < time.Microsecond {
 		return nil, &LifeError{life}
@@ -56,8 +60,9 @@ func (l *Limiter) Hold(ctx context.Context, key string, cost int64, life time.Du
 	return h, nil
 }
 
-// Renew keeps the hold for its whole life again, from now on. If the hold has expired, Renew takes the estimate anew, or is denied; it
-// can be called again after that. It returns an error after a Commit or Cancel, also after one that failed and may have taken effect.
+// Renew keeps the hold for its whole life again, from now on. If the hold has expired, Renew takes
+// the estimate anew, or is denied; it can be called again after that. It returns an error after a
+// Commit or Cancel, also after one that failed and may have taken effect.
 func (h *Hold) Renew(ctx context.Context) (Decision, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -67,19 +72,21 @@ func (h *Hold) Renew(ctx context.Context) (Decision, error) {
 	return h.reserve(ctx)
 }
 
-// Commit settles the hold at the real cost of the work, more or less than the estimate. Units beyond the estimate that find no room
-// become debt, up to 1024 times the limit's capacity: they are taken before anything else as units come back. If the hold has expired,
-// the whole cost is charged in the same way. The first Commit or Cancel that succeeds settles the hold; a Commit after it is denied, with
-// RetryAfter Never, and charges nothing. After an error a Commit can be retried: no cost is charged twice. If the failed attempt may have taken
-// effect, the retry charges only a hold that has not expired. The decision is the state of the key afterwards.
+// Commit settles the hold at the real cost of the work, more or less than the estimate. Units
+// beyond the estimate that find no room become debt, up to 1024 times the limit's capacity: they
+// are taken before anything else as units come back. If the hold has expired, the whole cost is
+// charged in the same way. The first Commit or Cancel that succeeds settles the hold; a Commit
+// after it is denied, with RetryAfter Never, and charges nothing. After an error a Commit can be
+// retried: no cost is charged twice. If the failed attempt may have taken effect, the retry charges
+// only a hold that has not expired. The decision is the state of the key afterwards.
 func (h *Hold) Commit(ctx context.Context, cost int64) (Decision, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.settle(ctx, cost)
 }
 
-// Cancel gives the estimate back. After a Commit, or if the hold has expired, there is nothing to give back. It does its work also
-// when ctx has ended.
+// Cancel gives the estimate back. After a Commit, or if the hold has expired, there is nothing to
+// give back. It does its work also when ctx has ended.
 func (h *Hold) Cancel(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -31,7 +31,8 @@ type holding interface {
 	settle(ctx context.Context, cost int64) error
 	// giveBack is for work that was not done.
 	giveBack(ctx context.Context) error
-	// renew keeps leases and estimates for as long as they were taken for. When it reports more there is something left to renew.
+	// renew keeps leases and estimates for as long as they were taken for. When it reports more
+	// there is something left to renew.
 	renew(ctx context.Context) (more bool, err error)
 }
 
@@ -43,8 +44,9 @@ func newHeld(g *Gate, r *http.Request, delay time.Duration, what holding) *held 
 	return h
 }
 
-// Await waits for the turn of a request that a leaky queue has admitted. If ctx ends first, the error is that of ctx, and the turn is given up: to a limiter it is
-// given back, to those behind it. Policies can't take a turn back, only what else the request holds.
+// Await waits for the turn of a request that a leaky queue has admitted. If ctx ends first, the
+// error is that of ctx, and the turn is given up: to a limiter it is given back, to those behind
+// it. Policies can't take a turn back, only what else the request holds.
 func (a *Admission) Await(ctx context.Context) error {
 	if a.held == nil || a.held.turn.IsZero() {
 		return nil
@@ -60,10 +62,13 @@ func (a *Admission) Await(ctx context.Context) error {
 	}
 }
 
-// Finish settles what the request holds: its leases are given back, and what it cost is charged. It does its work also when the request's context has ended. Only
-// the first call counts. Who serves requests calls it in a defer, so that it comes also when the handler panics. What can't be settled is logged, and ends by itself: a lease
-// and an estimate are given back when their time is over. An estimate that expired before, because the process stood still or could not reach the store, is charged in full,
-// as debt where there is no room. Finish does not wait for a renewal in progress: the rest is settled after it.
+// Finish settles what the request holds: its leases are given back, and what it cost is charged. It
+// does its work also when the request's context has ended. Only the first call counts. Who serves
+// requests calls it in a defer, so that it comes also when the handler panics. What can't be
+// settled is logged, and ends by itself: a lease and an estimate are given back when their time is
+// over. An estimate that expired before, because the process stood still or could not reach the
+// store, is charged in full, as debt where there is no room. Finish does not wait for a renewal in
+// progress: the rest is settled after it.
 func (a *Admission) Finish(r Response) {
 	if h := a.held; h != nil && h.first() {
 		h.end(ending{cost: h.gate.charge(h.request, r), served: true})
@@ -132,7 +137,8 @@ func (h *held) settle(e ending) {
 	}
 }
 
-// renewEvery renews leases and estimates of a length in good time, however long the request takes: the client controls that.
+// renewEvery renews leases and estimates of a length in good time, however long the request takes:
+// the client controls that.
 func (h *held) renewEvery(lease time.Duration) {
 	wait := max(lease/3, time.Millisecond)
 	h.mu.Lock()
@@ -169,7 +175,8 @@ func (h *held) renew(lease, wait time.Duration) {
 	}
 }
 
-// errLost is of a lease or an estimate that had expired when it was to be renewed, and whose place others have taken.
+// errLost is of a lease or an estimate that had expired when it was to be renewed, and whose place
+// others have taken.
 var errLost = errors.New("admission: it had expired, and others have its place; the request goes on")
 
 // errUncharged is of a cost that was not charged, because the memory store has no room for the key.

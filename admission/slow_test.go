@@ -18,7 +18,8 @@ import (
 
 const loginsYAML = "policies: [{name: logins, key: [client_ip], limits: [fixed-window 5/1h]}]"
 
-// logins runs a test of a gate that charges failures, over a limiter and over policies, in a bubble each. gate returns a gate over a store.
+// logins runs a test of a gate that charges failures, over a limiter and over policies, in a bubble
+// each. gate returns a gate over a store.
 func logins(t *testing.T, run func(t *testing.T, gate func(s store.Store, opts admission.Options) *admission.Gate)) {
 	t.Run("limiter", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -36,7 +37,8 @@ func logins(t *testing.T, run func(t *testing.T, gate func(s store.Store, opts a
 	})
 }
 
-// However long its requests last, a client gets the count of failed attempts in an hour, and not the count in each Hold.
+// However long its requests last, a client gets the count of failed attempts in an hour, and not
+// the count in each Hold.
 func TestSlowRequestsAreBounded(t *testing.T) {
 	logins(t, func(t *testing.T, gate func(store.Store, admission.Options) *admission.Gate) {
 		g := gate(memory.New(memory.Options{}), admission.Options{Charge: admission.Failures, Hold: time.Second, Log: silent})
@@ -63,8 +65,9 @@ func TestSlowRequestsAreBounded(t *testing.T) {
 	})
 }
 
-// A process that can't reach the store for longer than Hold loses its estimates, and the others admit. It is charged in full when it is back: what
-// both admitted is paid before anything else passes.
+// A process that can't reach the store for longer than Hold loses its estimates, and the others
+// admit. It is charged in full when it is back: what both admitted is paid before anything else
+// passes.
 func TestLateSettlementsAreOwed(t *testing.T) {
 	logins(t, func(t *testing.T, gate func(store.Store, admission.Options) *admission.Gate) {
 		var log logged
@@ -141,7 +144,8 @@ func TestRenewalsOfEstimatesAreRetried(t *testing.T) {
 	})
 }
 
-// A process that stands still while a renewal is on its way is charged by Finish, after the renewal.
+// A process that stands still while a renewal is on its way is charged by Finish, after the
+// renewal.
 func TestFinishWhileAnEstimateIsRenewed(t *testing.T) {
 	logins(t, func(t *testing.T, gate func(store.Store, admission.Options) *admission.Gate) {
 		s := &slowStore{Store: memory.New(memory.Options{})}

@@ -48,7 +48,8 @@ func (k tokenKeys) text(t token) string {
 	return base64.RawURLEncoding.EncodeToString(append(b, sign(k[0], b)...))
 }
 
-// read returns the token of a text. All errors are ErrToken. It reads nothing of a token that is not signed with one of the keys.
+// read returns the token of a text. All errors are ErrToken. It reads nothing of a token that is
+// not signed with one of the keys.
 func (k tokenKeys) read(text string) (t token, err error) {
 	// A token that fits has holdings whose limits are shorter than what is reckoned for them.
 	if len(text) > base64.RawURLEncoding.EncodedLen(2*maxTokenBytes) {

@@ -67,7 +67,8 @@ func settlements(s *policy.Set) map[string]func(ctx context.Context, token strin
 	}
 }
 
-// A token that another set has signed, over the same store, or that was altered, makes no engine call.
+// A token that another set has signed, over the same store, or that was altered, makes no engine
+// call.
 func TestForgedTokensMakeNoEngineCall(t *testing.T) {
 	shared := &remoteStore{Store: memory.New(memory.Options{})}
 	forger, s := newSet(t, manyLimits(64), policy.Options{Store: shared}), newSet(t, manyLimits(64), policy.Options{Store: shared})
@@ -93,7 +94,8 @@ func TestForgedTokensMakeNoEngineCall(t *testing.T) {
 	}
 }
 
-// A settlement takes as long as one call of the store, however much is held, and ends if the store does not answer.
+// A settlement takes as long as one call of the store, however much is held, and ends if the store
+// does not answer.
 func TestSettlementsTakeTheTimeOfOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := &remoteStore{Store: memory.New(memory.Options{})}
@@ -120,7 +122,8 @@ func TestSettlementsTakeTheTimeOfOneCall(t *testing.T) {
 	})
 }
 
-// A request that would hold more than 64 limits is refused, and nothing is charged. Limits that are not enforced are left out.
+// A request that would hold more than 64 limits is refused, and nothing is charged. Limits that are
+// not enforced are left out.
 func TestMostHoldings(t *testing.T) {
 	s := newSet(t, manyLimits(65), policy.Options{})
 	r := request("GET /")
@@ -142,7 +145,8 @@ func TestMostHoldings(t *testing.T) {
 	}
 }
 
-// A request that is denied holds nothing, also where a candidate admits it: the candidate is charged the estimate, and has its lease back.
+// A request that is denied holds nothing, also where a candidate admits it: the candidate is
+// charged the estimate, and has its lease back.
 func TestDeniedRequestsHoldNothing(t *testing.T) {
 	s := newTimed(t, `
 policies:
@@ -169,7 +173,8 @@ policies:
 	s.wantLeft("/", 1, 2, 2, 100)
 }
 
-// A key is at least 32 bytes, of which there are at most 4. A set without one makes its own, and keeps it when the policies change.
+// A key is at least 32 bytes, of which there are at most 4. A set without one makes its own, and
+// keeps it when the policies change.
 func TestTokenKeys(t *testing.T) {
 	c, err := policy.Parse([]byte(leasesYAML), "weir.yaml")
 	if err != nil {

@@ -30,7 +30,8 @@ func keyFile(t *testing.T, b byte, n int, mode os.FileMode) string {
 	return path
 }
 
-// Servers over one store settle each other's tokens if they have a key in common, and refuse them if not.
+// Servers over one store settle each other's tokens if they have a key in common, and refuse them
+// if not.
 func TestServersShareTokenKeys(t *testing.T) {
 	state := memory.New(memory.Options{})
 	first, second := keyFile(t, 1, 32, 0o640), keyFile(t, 2, 4096, 0o400)

@@ -7,7 +7,8 @@ type Settlement struct {
 	Name    string
 	Summary string
 	Costs   bool // it has a cost, and can be late: charged also if the reservation has expired
-	// Do returns the token that takes the place of the one given, if there is still something to settle; with an error too.
+	// Do returns the token that takes the place of the one given, if there is still something to
+	// settle; with an error too.
 	Do func(ctx context.Context, p Policies, token string, cost int64, late bool) (next string, err error)
 }
 
