@@ -117,7 +117,7 @@ func Run(ctx context.Context, logs []Log, o Options) (*Report, error) {
 		report:   newReport(o, logs),
 	}
 	for _, limit := range o.Limits {
-		t, err := newTally(limit, o.MaxClients)
+		t, err := newTally(limit)
 		if err != nil {
 			return nil, err
 		}

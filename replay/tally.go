@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -25,9 +26,9 @@ type denials struct {
 	first, last int64 // seconds since the Unix epoch
 }
 
-// newTally has a store of its own, with room for every client. (Equal limits on one store would share their states.)
-func newTally(limit weir.Limit, maxClients int) (*tally, error) {
-	limiter, err := weir.New(limit, weir.WithStore(memory.New(memory.Options{MaxKeys: maxClients})))
+// newTally has a store of its own, without a bound: the clients are bounded. (Equal limits on one store would share their states.)
+func newTally(limit weir.Limit) (*tally, error) {
+	limiter, err := weir.New(limit, weir.WithStore(memory.New(memory.Options{MaxBytes: math.MaxInt64})))
 	if err != nil {
 		return nil, err
 	}

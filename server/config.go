@@ -26,6 +26,8 @@ const (
 	MaxGrace = 10 * time.Minute
 	// MostKeys is the largest MaxKeys accepted.
 	MostKeys = 1 << 30
+	// LeastMemory and MostMemory bound the Memory accepted.
+	LeastMemory, MostMemory = memory.MinMaxBytes, 1 << 42
 )
 
 // Config says what a Server does. The zero value serves both protocols on this machine only.
@@ -55,9 +57,11 @@ type Config struct {
 	// accepted. Up to 4, read by Open; files that everybody can read are refused. Servers over one store settle each other's tokens if they have the keys in common. Empty: a
 	// random key, which is lost when the server ends.
 	TokenKeys []string
-	// MaxKeys is how many keys are held at most in memory. 0: memory.DefaultMaxKeys. With another store it must be 0.
+	// Memory bounds the memory of keys, in bytes. 0: memory.DefaultMaxBytes. With another store it must be 0.
+	Memory int64
+	// MaxKeys, if not 0, bounds the number of keys in memory too. With another store it must be 0.
 	MaxKeys int
-	// Overflow says what happens to new keys when MaxKeys others are live in memory.
+	// Overflow is the decision on new keys for which there is no room in memory.
 	Overflow memory.Overflow
 	// MaxConnections is how many connections each protocol serves at once. 0: DefaultMaxConnections. Where the process may
 	// not have that many files open there are fewer, and a warning in the log.
@@ -113,7 +117,7 @@ func (c Config) checked() (Config, error) {
 	if err = c.checkStore(); err != nil {
 		return c, err
 	}
-	c.MaxKeys = orDefault(c.MaxKeys, memory.DefaultMaxKeys)
+	c.Memory = orDefault(c.Memory, memory.DefaultMaxBytes)
 	c.Version = orDefault(c.Version, "dev")
 	if c.Log == nil {
 		c.Log = discard()
@@ -137,7 +141,9 @@ func (c Config) check() error {
 		return &ConfigError{"clients", "given", "there are no policies that would use them", "nothing, or config too"}
 	case c.Policies == "" && c.ClientsSnapshot != "":
 		return &ConfigError{"clients-snapshot", strconv.Quote(c.ClientsSnapshot), "there are no policies that would use it", "nothing, or config too"}
-	case c.MaxKeys < 1 || c.MaxKeys > MostKeys:
+	case c.Memory < LeastMemory || c.Memory > MostMemory:
+		return &ConfigError{"memory", sizeText(c.Memory), "out of range", sizeText(LeastMemory) + " to " + sizeText(MostMemory)}
+	case c.MaxKeys < 0 || c.MaxKeys > MostKeys:
 		return &ConfigError{"max-keys", strconv.Itoa(c.MaxKeys), "out of range", fmt.Sprintf("1 to %d", MostKeys)}
 	case c.Overflow != memory.Deny && c.Overflow != memory.Share:
 		return &ConfigError{"overflow", strconv.Itoa(int(c.Overflow)), "unknown", "deny or share"}
@@ -162,6 +168,8 @@ func (c Config) checkStore() error {
 		return &ConfigError{"trust-client-time", "true", "the store decides by its own clock", "false, or a store that is told to trust it too"}
 	case c.inMemory():
 		return nil
+	case c.Memory != 0:
+		return &ConfigError{"memory", sizeText(c.Memory), onlyInMemory, "nothing"}
 	case c.MaxKeys != 0:
 		return &ConfigError{"max-keys", strconv.Itoa(c.MaxKeys), onlyInMemory, "nothing"}
 	case c.Overflow != memory.Deny:

@@ -47,7 +47,7 @@ func (c Config) open(ctx context.Context) (*kept, error) {
 		check, err := checker(c.Opened)
 		return &kept{Store: c.Opened, kind: "other", shown: "a store of the program's", check: check}, err
 	case c.inMemory():
-		m := memory.New(memory.Options{MaxKeys: c.MaxKeys, Overflow: c.Overflow})
+		m := memory.New(memory.Options{MaxBytes: c.Memory, MaxKeys: c.MaxKeys, Overflow: c.Overflow})
 		return &kept{Store: m, kind: InMemory, shown: InMemory, memory: m, closer: m,
 			check: func(context.Context) error { return nil }}, nil
 	}

@@ -119,6 +119,7 @@ func TestStoresRefused(t *testing.T) {
 		"Unknown":            {server.Config{Store: "mysql://u:secret@h"}, "store"},
 		"NoURL":              {server.Config{Store: "secret"}, "store"},
 		"MaxKeys":            {server.Config{Store: "redis://h", MaxKeys: 5}, "max-keys"},
+		"Memory":             {server.Config{Store: "redis://h", Memory: 1 << 30}, "memory"},
 		"Overflow":           {server.Config{Store: "redis://h", Overflow: memory.Share}, "overflow"},
 		"Both":               {server.Config{Store: "redis://u:secret@h", Opened: program}, "store"},
 		"TrustWithoutTrust":  {server.Config{Opened: program, TrustClientTime: true}, "trust-client-time"},

@@ -13,7 +13,6 @@ import (
 	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/policy/clients"
 	"github.com/weirlimit/weir/server"
-	"github.com/weirlimit/weir/store/memory"
 	"github.com/weirlimit/weir/store/postgres"
 )
 
@@ -86,7 +85,7 @@ func (p *program) parser(ctx context.Context, line *commandLine, exit func(int))
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Vars{
 			"resp": server.DefaultRESP, "http": server.DefaultHTTP,
-			"grace": server.DefaultGrace.String(), "table": postgres.DefaultTable, "store": server.StoreAccepted(), "max_keys": strconv.Itoa(memory.DefaultMaxKeys),
+			"grace": server.DefaultGrace.String(), "table": postgres.DefaultTable, "store": server.StoreAccepted(), "memory": "1GiB",
 			"max_connections": strconv.Itoa(server.DefaultMaxConnections),
 			"clients":         clients.Accepted,
 		},

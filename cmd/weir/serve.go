@@ -31,8 +31,9 @@ type serveCommand struct {
 	ClientsSnapshot *string       `placeholder:"FILE" help:"Where to keep the clients, to start from while their database is away."`
 	TokenKey        []string      `sep:"none" placeholder:"FILE,..." help:"The key that signs the tokens of checks: a file of 32 random bytes or more, which not everybody can read. Daemons over one store have it in common. Tokens of the keys after the first are accepted too. Default: a random key for each process."`
 	TrustClientTime bool          `help:"Let requests say their own time. Whoever sets the time can pass any limit."`
-	MaxKeys         *int          `placeholder:"N" help:"How many keys to hold in memory at most. Default: ${max_keys}."`
-	Overflow        *string       `placeholder:"deny|share" help:"What new keys get while the memory is full of live ones: a denial (deny), or one budget for all of them (share). Default: deny."`
+	Memory          *string       `placeholder:"SIZE" help:"The most memory that keys may use, such as 512MiB or 2GB; beyond it, new keys and growing ones are denied. One name may use at most four fifths. Default: ${memory}."`
+	MaxKeys         *int          `placeholder:"N" help:"The most keys to hold in memory, besides the bound on memory. Default: no such bound."`
+	Overflow        *string       `placeholder:"deny|share" help:"The decision on new keys for which there is no room in memory: a denial (deny), or one budget for all of a limit (share). Default: deny."`
 	MaxConnections  *int          `placeholder:"N" help:"How many connections each protocol serves at once. Default: ${max_connections}, or fewer where ulimit -n is too low."`
 	MaxPerAddress   *int          `name:"max-connections-per-address" placeholder:"N" help:"How many of them may be of one IPv4 address, or of one /64 of IPv6. Default: a quarter of those that the protocol serves."`
 	IdleTimeout     time.Duration `default:"0" help:"How long a client may send nothing before it is cut. Default: for ever over the Redis protocol, as Redis has it, and 2m over HTTP."`
@@ -77,6 +78,13 @@ func (c *serveCommand) Validate() error {
 			return &server.ConfigError{Field: f.name, Value: `""`, Problem: "empty", Accept: f.accept}
 		}
 	}
+	if c.Memory != nil {
+		if n, err := server.ParseSize(*c.Memory); err != nil || n == 0 {
+			return &server.ConfigError{
+				Field: "memory", Value: strconv.Quote(*c.Memory), Problem: "not a size", Accept: server.SizeAccepted + ", from 1MiB to 4TiB",
+			}
+		}
+	}
 	if c.Overflow != nil {
 		if err := c.checkOverflow(*c.Overflow); err != nil {
 			return err
@@ -109,6 +117,9 @@ func (c *serveCommand) config(log *slog.Logger) server.Config {
 	}
 	if c.ClientsSnapshot != nil {
 		cfg.ClientsSnapshot = *c.ClientsSnapshot
+	}
+	if c.Memory != nil {
+		cfg.Memory, _ = server.ParseSize(*c.Memory) // Validate has refused an error
 	}
 	if c.MaxKeys != nil {
 		cfg.MaxKeys = *c.MaxKeys

@@ -2,7 +2,8 @@ package memory
 
 import (
 	"context"
-	"math"
+	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
@@ -15,7 +16,9 @@ type stateBinding struct {
 	table    *stateTable
 	program  *algorithm.Program
 	pad      fingerprint
+	owner    *owner
 	capacity int64
+	used     atomic.Pointer[wait]
 	leases   bool // the limit is a concurrent one
 	named    bool // there may be accounts of other limits, and reservations
 }
@@ -43,22 +46,45 @@ func (b *stateBinding) decide(fp fingerprint, op algorithm.Op, given int64) algo
 		return b.commitOverflow(v, op, given)
 	case did == kept:
 		return v
-	case did == absent && isPeek(op) && b.store.full(b.store.now(given)):
-		return b.doOverflow(op, b.store.now(given), math.MaxInt64)
-	case did != missing:
+	case did == absent && isPeek(op) && !b.hasRoom(b.store.now(given)):
+		return b.doOverflow(op, b.store.now(given))
+	case did != missing && did != cramped:
 		return v
 	}
-	now := b.store.now(given)
-	reserved, next := b.store.reserve(now)
-	v, did = b.do(fp, op, given, reserved)
-	switch {
-	case did == missing:
-		b.store.overflowed.Add(1)
-		return b.doOverflow(op, now, next)
-	case did != added && reserved:
-		b.store.keys.Add(-1)
+	return b.grow(fp, op, given)
+}
+
+// grow carries out an operation that needs memory.
+func (b *stateBinding) grow(fp fingerprint, op algorithm.Op, given int64) algorithm.Verdict {
+	now, v, did := b.store.now(given), algorithm.Verdict{}, missing
+	for range mostReclaims {
+		counted := b.table.addKey(b.owner)
+		v, did = b.do(fp, op, given, counted)
+		if counted && did != added && did != missing {
+			b.table.dropKey(b.owner)
+		}
+		if did != missing && did != cramped {
+			return v
+		}
+		if !b.store.reclaim(now) {
+			break
+		}
 	}
-	return v
+	if did == cramped { // the key has a budget of its own
+		b.store.refused.Add(1)
+		return v
+	}
+	b.store.overflowed.Add(1)
+	return b.doOverflow(op, now)
+}
+
+// hasRoom reports whether a key could be added.
+func (b *stateBinding) hasRoom(now int64) bool {
+	if !b.table.makeRoom(b.owner, now) {
+		return false
+	}
+	b.table.dropKey(b.owner)
+	return true
 }
 
 func (b *stateBinding) fingerprint(key string) fingerprint {
@@ -71,9 +97,14 @@ func (b *stateBinding) do(fp fingerprint, op algorithm.Op, given int64, mayAdd b
 	h := b.table.shard(fp)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	now := b.store.now(given) // under the lock, so that no key was forgotten at a later time than this
+	now := b.store.now(given)  // under the lock, so that no key was forgotten at a later time than this
+	defer runtime.KeepAlive(b) // and so of the owner, until its key is counted
 	if e := h.index[fp]; e != nil {
-		return b.apply(h, e, op, now), kept
+		v, ok := b.apply(h, e, op, now)
+		if !ok {
+			return v, cramped
+		}
+		return v, kept
 	}
 	switch {
 	case !b.writes(op):
@@ -84,8 +115,14 @@ func (b *stateBinding) do(fp fingerprint, op algorithm.Op, given int64, mayAdd b
 	case !mayAdd:
 		return algorithm.Verdict{}, missing
 	}
-	b.store.forget(h.sweepWithAdd(now))
-	return b.apply(h, b.add(h, fp), op, now), added
+	h.sweepWithAdd(now)
+	e := b.add(h, fp)
+	v, ok := b.apply(h, e, op, now)
+	if !ok { // there was memory for the entry, but not for the account
+		h.remove(e)
+		return v, missing
+	}
+	return v, added
 }
 
 // writes reports whether an operation on a fresh key changes it.
@@ -133,57 +170,100 @@ func (b *stateBinding) fresh(state []int64) algorithm.Account {
 	return algorithm.Account{Program: o.account.Program, State: append(state, o.account.State...)}
 }
 
-// apply carries out an operation on an entry. The caller holds the shard's mutex.
-func (b *stateBinding) apply(h *stateShard, e *entry, op algorithm.Op, now int64) algorithm.Verdict {
-	a, r := e.account.Apply(b.program, op, now)
-	if !isPeek(op) {
-		b.keep(h, e, a, now, now+int64(r.ResetAfter))
+// apply carries out an operation on an entry. If the account would need more memory than there is, it stays as it is:
+// operations that take units are denied then, which ok reports as false. Others settle what was admitted before, and are
+// carried out under the limit that the account is of. The caller holds the shard's mutex.
+func (b *stateBinding) apply(h *stateShard, e *entry, op algorithm.Op, now int64) (v algorithm.Verdict, ok bool) {
+	if isPeek(op) {
+		_, r := e.account.Apply(b.program, op, now)
+		return r.Verdict(), true
 	}
-	return r.Verdict()
+	a, r := h.try(e.account, b.program, op, now)
+	if b.keep(h, e, a, now, now+int64(r.ResetAfter)) {
+		return r.Verdict(), true
+	}
+	switch op.Kind {
+	case algorithm.Refund, algorithm.Cancel, algorithm.Commit, algorithm.Reset:
+		p := b.program
+		if e.account.Program != nil {
+			p = e.account.Program
+		}
+		a, r = h.try(e.account, p, op, now)
+		b.set(h, e, a, now, now+int64(r.ResetAfter))
+		return r.Verdict(), true
+	}
+	if !r.Allowed { // a denial, of which the account would only have noted the limit
+		return r.Verdict(), true
+	}
+	return b.store.denyFull(op, now, b.wait(now)), false
 }
 
-// keep sets an entry's account, and when it can be forgotten, or forgets it. reset is when the state is fresh again.
-func (b *stateBinding) keep(h *stateShard, e *entry, a algorithm.Account, now, reset int64) {
-	size := len(a.State)
-	if x := a.Extra; x != nil {
-		reset = now + a.Life(now)
-		size += wordsOf(x)
-	} else if size == 0 {
+// keep sets an entry's account and when it can be forgotten, or forgets it. It returns false, and does nothing, if there is
+// no memory for the account. reset is when the state is fresh again.
+func (b *stateBinding) keep(h *stateShard, e *entry, a algorithm.Account, now, reset int64) bool {
+	if a.Extra == nil && len(a.State) == 0 {
 		h.remove(e)
-		b.store.keys.Add(-1)
+		return true
+	}
+	if more := e.growth(a); more != 0 && !b.store.room.grow(b.owner, wordBytes*int64(more)) {
+		return false
+	}
+	b.put(h, e, a, now, reset)
+	return true
+}
+
+// set is keep whether there is memory or not.
+func (b *stateBinding) set(h *stateShard, e *entry, a algorithm.Account, now, reset int64) {
+	if a.Extra == nil && len(a.State) == 0 {
+		h.remove(e)
 		return
 	}
-	e.account = a
-	if more := size/wordsPerKey - e.extra; more != 0 {
-		e.extra += more
-		h.extra.Add(int64(more))
+	if more := e.growth(a); more != 0 {
+		b.store.room.force(b.owner, wordBytes*int64(more))
 	}
+	b.put(h, e, a, now, reset)
+}
+
+// put sets an entry's account, whose memory is counted.
+func (b *stateBinding) put(h *stateShard, e *entry, a algorithm.Account, now, reset int64) {
+	if a.Extra != nil {
+		reset = now + a.Life(now)
+	}
+	e.set(a)
 	h.expire(e, reset)
 }
 
-// wordsOf returns about how many words an Extra takes.
-func wordsOf(x *algorithm.Extra) int {
-	const itself, former, hold = 8, 5, 6
-	words := itself + hold*len(x.Holds)
-	for _, f := range x.Formers {
-		words += former + len(f.State)
+// A wait is until when a key that has used all of a limit waits for a unit.
+type wait struct{ from, until int64 }
+
+// wait returns how long a key that has used all of the limit waits for a unit, as it was found lately.
+func (b *stateBinding) wait(now int64) time.Duration {
+	w := b.used.Load()
+	if w == nil || now < w.from || now >= w.until {
+		state, _ := b.program.Apply(nil, algorithm.Op{Cost: b.capacity}, now)
+		_, r := b.program.Apply(state, algorithm.Op{Cost: 1}, now)
+		w = &wait{now, now + int64(max(r.RetryAfter, leastWait))}
+		b.used.Store(w)
 	}
-	return words
+	return time.Duration(w.until - now)
 }
 
 // doOverflow decides for a key that finds the store full.
-func (b *stateBinding) doOverflow(op algorithm.Op, now, next int64) algorithm.Verdict {
+func (b *stateBinding) doOverflow(op algorithm.Op, now int64) algorithm.Verdict {
 	o := b.store.sharedOf(b.pad, true)
 	if o == nil {
-		return denyFull(op, now, next)
+		return b.store.denyFull(op, now, b.wait(now))
 	}
-	return o.apply(b.program, op, now)
+	if v, ok := o.apply(b.store, b.program, op, now); ok {
+		return v
+	}
+	return b.store.denyFull(op, now, b.wait(now))
 }
 
 // commitOverflow settles a reservation of the new keys of a full store, if it is one. v is the answer if not.
 func (b *stateBinding) commitOverflow(v algorithm.Verdict, op algorithm.Op, given int64) algorithm.Verdict {
 	if o := b.store.sharedOf(b.pad, false); o != nil {
-		if shared := o.apply(b.program, op, b.store.now(given)); shared.Granted >= 0 {
+		if shared, ok := o.apply(b.store, b.program, op, b.store.now(given)); ok && shared.Granted >= 0 {
 			return shared
 		}
 	}

@@ -7,13 +7,19 @@ import (
 	"math/bits"
 )
 
-// A fingerprint stands for a key, or for a key under a limit: 127 bits that depend on secrets of the store. Among 10^9
-// keys the chance that any two meet is about 2^59/2^127, or 10^-21.
+// A fingerprint stands for a key, or for a key under a limit: 112 bits that depend on secrets of the store, and the index
+// of the owner. Among 10^9 keys the chance that any two meet is about 2^59/2^112, or 10^-16.
 type fingerprint struct{ hi, lo uint64 }
 
-// with combines the fingerprints of a key and of its limit. lo is never 0, which marks an empty slot.
+// of puts the index of an owner into the fingerprint of a limit.
+func (f fingerprint) of(o *owner) fingerprint {
+	return fingerprint{f.hi, f.lo&^ownerMask | o.index}
+}
+
+// with combines the fingerprints of a key and of its limit, which has the index of the owner. lo is never 0, which marks an
+// empty slot.
 func (f fingerprint) with(pad fingerprint) fingerprint {
-	return fingerprint{f.hi ^ pad.hi, (f.lo ^ pad.lo) | 1}
+	return fingerprint{f.hi ^ pad.hi, f.lo&^ownerMask ^ pad.lo}
 }
 
 // A hasher makes fingerprints. Half of one is hash/maphash. The other half multiplies the key's words, masked with

@@ -10,7 +10,7 @@ import (
 // taken for an empty slot.
 func TestPitfallS14HashCollisions(t *testing.T) {
 	g := newSegment(0, 0)
-	for _, fp := range []fingerprint{{1, 3}, {1, 5}, {2, 3}, fingerprint{7, 0}.with(fingerprint{})} {
+	for _, fp := range []fingerprint{{1, 3}, {1, 5}, {2, 3}, fingerprint{7, 0}.with(fingerprint{}.of(&owner{index: commonOwner}))} {
 		s, found := g.probe(fp)
 		if found {
 			t.Errorf("%v is there before it was added", fp)

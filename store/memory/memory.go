@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -11,16 +10,18 @@ import (
 	"github.com/weirlimit/weir/store"
 )
 
-// DefaultMaxKeys is how many keys a store holds that is not told. In one-word states they take 0.8 to 1.6 GB.
-const DefaultMaxKeys = 1 << 24
-
 // Options for New. The zero value is good for most programs.
 type Options struct {
-	// MaxKeys is how many keys the store holds at most; 0 means DefaultMaxKeys. What is forgotten to stay below it are
-	// only keys that can't be told from new ones. So that it bounds memory too, each 64 bytes of a state beyond the first
-	// count as another key: sliding buckets and logs have such states.
+	// MaxBytes bounds the memory of the store's keys: their states, reservations and previous limits, and the tables that
+	// find them. 0 means DefaultMaxBytes; less than MinMaxBytes means MinMaxBytes. An operation that needs more memory is
+	// denied and changes nothing. Only keys whose state equals that of a new key are evicted.
+	//
+	// Each name, and each limit without one, may grow while it uses less than four times the memory that is free: so one
+	// alone uses at most four fifths, and a flood of keys under it leaves room for others.
+	MaxBytes int64
+	// MaxKeys, if positive, bounds the number of keys too, in the same shares. 0 means that MaxBytes alone counts.
 	MaxKeys int
-	// Overflow is for new keys when all MaxKeys are live.
+	// Overflow is the decision on new keys for which there is no room.
 	Overflow Overflow
 	// ClockResolution, if positive, reads the time from a variable that a goroutine sets this often, instead of
 	// from the operating system at each decision. The time then lags by up to the resolution, plus what
@@ -31,20 +32,28 @@ type Options struct {
 
 // Stats are counts of a store.
 type Stats struct {
-	Keys       int64 // held now; some of them may be fresh again and not yet forgotten
-	Reclaimed  int64 // keys forgotten because they were fresh again
-	Overflowed int64 // operations on new keys while all MaxKeys were live
+	Keys       int64 // held now; some of them may equal new keys and not be evicted yet
+	Bytes      int64 // of memory that the store counts now, at most MaxBytes
+	MaxBytes   int64
+	Reclaimed  int64 // keys evicted because their state equalled that of a new key
+	Overflowed int64 // operations on new keys for which there was no room
+	Refused    int64 // operations on keys whose record needed more memory than there was
 }
 
 // Store is a [store.Store] in memory. Make one with New.
 type Store struct {
 	clock    clock
 	hasher   hasher // of keys
-	owners   hasher // of limits and their names; another, so that no key can be made to cancel one out
-	maxKeys  int64
+	limits   hasher // of limits and their names; another, so that no key can be made to cancel one out
 	overflow Overflow
 
-	keys, extra, reclaimed, overflowed atomic.Int64 // extra: what states count beyond their keys
+	room       room
+	sharedRoom room // of budgets, under Share
+	owners     ownerTable
+	programs   programTable
+	reclaiming sync.Mutex
+
+	reclaimed, overflowed, refused atomic.Int64
 
 	sharing sync.Mutex
 	shared  map[fingerprint]*shared // by limit, under Share
@@ -55,26 +64,22 @@ type Store struct {
 	tables atomic.Pointer[[]reclaimer]
 }
 
-// A reclaimer forgets keys that are fresh again.
-type reclaimer interface {
-	// reclaim looks through a part of the table, another one with each call. It returns how many keys it forgot, and the
-	// earliest time at which one of the others that it saw may be fresh.
-	reclaim(now int64) (freed int, next int64)
-}
-
 // New returns an empty store.
 func New(o Options) *Store {
 	s := &Store{
 		clock:    newClock(o.ClockResolution),
 		hasher:   newHasher(),
-		owners:   newHasher(),
-		maxKeys:  int64(o.MaxKeys),
+		limits:   newHasher(),
 		overflow: o.Overflow,
 		words:    map[int64]*table{},
 	}
-	if s.maxKeys <= 0 {
-		s.maxKeys = DefaultMaxKeys
+	s.room.init(o)
+	if o.Overflow == Share {
+		s.sharedRoom.maxBytes = s.room.maxBytes / sharedPart
+		s.room.maxBytes -= s.sharedRoom.maxBytes
 	}
+	s.owners.init()
+	s.programs.room = &s.room
 	s.tables.Store(&[]reclaimer{})
 	if s.clock.stop != nil { // for who forgets Close
 		runtime.AddCleanup(s, func(stop func()) { stop() }, s.clock.stop)
@@ -90,43 +95,55 @@ func (s *Store) Close() error {
 
 // Stats returns counts.
 func (s *Store) Stats() Stats {
-	return Stats{Keys: s.keys.Load(), Reclaimed: s.reclaimed.Load(), Overflowed: s.overflowed.Load()}
+	return Stats{
+		Keys:  s.room.keys.Load(),
+		Bytes: s.room.bytes.Load() + s.sharedRoom.bytes.Load(), MaxBytes: s.room.maxBytes + s.sharedRoom.maxBytes,
+		Reclaimed: s.reclaimed.Load(), Overflowed: s.overflowed.Load(), Refused: s.refused.Load(),
+	}
 }
 
 // Bind implements [store.Store]. Every limit that makes sense is kept exactly.
 func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
-	program, err := algorithm.Compile(spec.Limit, time.Nanosecond)
+	program, err := s.programs.compile(spec.Limit)
 	if err != nil {
 		return nil, err
 	}
-	owner := spec.Name + "\x00" + program.Limit().String()
+	text, label := spec.Name+"\x00"+program.Limit().String(), spec.Name
 	word, oneWord := program.Word()
 	switch {
 	case spec.Accounts():
-		owner, oneWord = spec.Name+"\x00*", false // no limit reads so
+		text, oneWord = spec.Name+"\x00*", false // no limit reads so
 	case spec.TimeDebt:
-		owner = spec.Name + "\x00"
+		text = spec.Name + "\x00"
 		if _, err := algorithm.CompileShared(spec.Limit, time.Nanosecond); err != nil {
 			return nil, err
 		}
 		word, oneWord = program.SharedWord(s.clock.start)
 	}
+	if label == "" {
+		label = program.Limit().String()
+	}
+	o := s.owners.bind(text, label)
+	pad := s.limits.hash(text).of(o)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pad := s.owners.hash(owner)
 	if oneWord {
-		return &wordBinding{
-			store: s, table: s.table(word), program: program, word: word, pad: pad, capacity: program.Limit().Capacity(),
-		}, nil
+		b := &wordBinding{
+			store: s, table: s.table(word), program: program, word: word, pad: pad, owner: o, capacity: program.Limit().Capacity(),
+		}
+		releaseWith(b, o)
+		return b, nil
 	}
 	if s.states == nil {
 		s.states = newStateTable(s)
 		s.addTable(s.states)
 	}
-	return &stateBinding{
-		store: s, table: s.states, program: program, pad: pad, capacity: program.Limit().Capacity(),
+	b := &stateBinding{
+		store: s, table: s.states, program: program, pad: pad, owner: o, capacity: program.Limit().Capacity(),
 		leases: program.Limit().Algorithm == algorithm.Concurrent, named: spec.Accounts(),
-	}, nil
+	}
+	releaseWith(b, o)
+	return b, nil
 }
 
 func (s *Store) table(word algorithm.Word) *table {
@@ -152,40 +169,14 @@ func (s *Store) now(given int64) int64 {
 	return given
 }
 
-// reserve counts a key that is about to be added. When the store is full it first looks through a part of each
-// table for keys to forget; if it finds none, it returns the earliest time at which one of those may be fresh.
-func (s *Store) reserve(now int64) (ok bool, next int64) {
-	for {
-		n := s.keys.Load()
-		if n+s.extra.Load() < s.maxKeys {
-			if s.keys.CompareAndSwap(n, n+1) {
-				return true, 0
-			}
-			continue
-		}
-		freed := 0
-		next = math.MaxInt64
-		for _, t := range *s.tables.Load() {
-			f, at := t.reclaim(now)
-			freed, next = freed+f, min(next, at)
-		}
-		if freed == 0 {
-			return false, next
-		}
-	}
+// A Holder is a name, or a limit without one, with the keys and bytes that it uses.
+type Holder struct {
+	Name        string // or the limit's text
+	Keys, Bytes int64
 }
 
-// forget counts keys that were taken out of a table.
-func (s *Store) forget(keys int) {
-	s.keys.Add(-int64(keys))
-	s.reclaimed.Add(int64(keys))
-}
-
-// full reports whether there is no room for a new key.
-func (s *Store) full(now int64) bool {
-	ok, _ := s.reserve(now)
-	if ok {
-		s.keys.Add(-1)
-	}
-	return !ok
+// Largest returns the name, or the limit without one, that uses most memory.
+func (s *Store) Largest() Holder {
+	o := s.owners.largest()
+	return Holder{Name: o.label, Keys: o.keys.Load(), Bytes: o.bytes.Load()}
 }

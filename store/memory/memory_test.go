@@ -3,6 +3,7 @@ package memory_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -113,7 +114,7 @@ func TestEachKeyOnceWhileTheTableGrows(t *testing.T) {
 
 // TestFloodFreesNobody is pitfall S16: a flood of fresh keys does not free a blocked one, nor take memory.
 func TestFloodFreesNobody(t *testing.T) {
-	const maxKeys = 50_000
+	const maxKeys, held = 62_500, 50_000 // the share of one limit
 	for text, flood := range map[string]int{"1/24h": 10_000_000, "sliding-window 1/24h": 2_000_000} {
 		t.Run(text, func(t *testing.T) {
 			flood /= slowdown
@@ -131,16 +132,16 @@ func TestFloodFreesNobody(t *testing.T) {
 					admitted++
 				}
 			}
-			if admitted != maxKeys-1 {
-				t.Errorf("admitted %d fresh keys, want %d", admitted, maxKeys-1)
+			if admitted != held-1 {
+				t.Errorf("admitted %d fresh keys, want %d", admitted, held-1)
 			}
 			if take1(t, b, "blocked", int64(flood)) {
 				t.Error("the flood freed a blocked key")
 			}
-			if got := s.Stats(); got.Keys != maxKeys || got.Overflowed != int64(flood-maxKeys+1) {
-				t.Errorf("%+v, want %d keys and %d overflowed", got, maxKeys, flood-maxKeys+1)
+			if got := s.Stats(); got.Keys != held || got.Overflowed != int64(flood-held+1) {
+				t.Errorf("%+v, want %d keys and %d overflowed", got, held, flood-held+1)
 			}
-			if grown, most := heap()-before, int64(maxKeys*250); grown > most {
+			if grown, most := heap()-before, int64(held*200); grown > most {
 				t.Errorf("the heap has grown by %d bytes, want at most %d", grown, most)
 			}
 			runtime.KeepAlive(s)
@@ -148,16 +149,20 @@ func TestFloodFreesNobody(t *testing.T) {
 	}
 }
 
+// heap returns the bytes on the heap that are in use. It collects garbage until there is no less, because cleanups free more.
 func heap() int64 {
-	runtime.GC()
 	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
+	for last := uint64(math.MaxUint64); ; last = m.HeapAlloc {
+		runtime.GC()
+		if runtime.ReadMemStats(&m); m.HeapAlloc >= last-min(last, 16<<10) {
+			return int64(m.HeapAlloc)
+		}
+	}
 }
 
 // TestFullStoreTakesNewKeysWhenOldOnesAreFresh: expired keys make room, for states of both kinds at once.
 func TestFullStoreTakesNewKeysWhenOldOnesAreFresh(t *testing.T) {
-	s := memory.New(memory.Options{MaxKeys: 100})
+	s := memory.New(memory.Options{MaxKeys: 112}) // shares of 50 each
 	word, states := bind(t, s, "1/1s"), bind(t, s, "fixed-window 1/1s")
 	for i := range 50 {
 		take1(t, word, fmt.Sprint(i), 0)
@@ -177,7 +182,7 @@ func TestFullStoreTakesNewKeysWhenOldOnesAreFresh(t *testing.T) {
 			}
 		}
 	}
-	if got := s.Stats(); got.Keys > 100 || got.Reclaimed < 99 {
+	if got := s.Stats(); got.Keys > 112 || got.Reclaimed < 90 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -186,7 +191,7 @@ func TestFullStoreTakesNewKeysWhenOldOnesAreFresh(t *testing.T) {
 func TestOverflowShare(t *testing.T) {
 	for _, text := range []string{"5/1h", "quota-reset 5/1h"} {
 		t.Run(text, func(t *testing.T) {
-			s := memory.New(memory.Options{MaxKeys: 10, Overflow: memory.Share})
+			s := memory.New(memory.Options{MaxKeys: 12, Overflow: memory.Share})
 			b := bind(t, s, text)
 			for i := range 10 {
 				take1(t, b, fmt.Sprint(i), 0)
@@ -226,26 +231,11 @@ func TestOverflowShareIsOneBudget(t *testing.T) {
 	}
 }
 
-// TestLargeStatesCountAsKeys: MaxKeys bounds the memory of states of many words too.
-func TestLargeStatesCountAsKeys(t *testing.T) {
-	s := memory.New(memory.Options{MaxKeys: 1000})
-	b := bind(t, s, "sliding-buckets 10/1h cells=3600")
-	for i := range 1000 {
-		take1(t, b, fmt.Sprint(i), second)
-	}
-	if n := s.Stats().Keys; n < 2 || n > 3 {
-		t.Errorf("%d states of 3602 words each are held, want 2 or 3", n)
-	}
-	if !take1(t, b, "one more", 3*3600*second) {
-		t.Error("a new key is denied though all others are fresh")
-	}
-}
-
 // TestPeekAtFullStoreLooksForRoom: a peek at a new key says what a take would find.
 func TestPeekAtFullStoreLooksForRoom(t *testing.T) {
 	for _, text := range []string{"5/1s", "fixed-window 5/1s"} {
 		t.Run(text, func(t *testing.T) {
-			s := memory.New(memory.Options{MaxKeys: 10})
+			s := memory.New(memory.Options{MaxKeys: 12})
 			b := bind(t, s, text)
 			for i := range 10 {
 				take1(t, b, fmt.Sprint(i), 0)

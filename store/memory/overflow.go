@@ -2,41 +2,61 @@ package memory
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
 )
 
-// An Overflow says what happens to a key that is new while the store holds MaxKeys others, and none of them was found to be
-// fresh.
+// An Overflow is the decision on a new key for which the store has no room: MaxKeys or MaxBytes are reached, or the share
+// of the key's name, and no other key can be evicted.
 type Overflow uint8
 
 const (
-	// Deny denies it. RetryAfter is then the least time until one of the keys that were looked at may be fresh; it may
-	// have to be asked again.
+	// Deny denies a new key. RetryAfter is the least time until another key may be evicted, or until a key that has used all
+	// of its limit gets a unit, whichever is shorter. The key may be denied again then.
 	Deny Overflow = iota
-	// Share lets all such keys of a limit, or of a name, share one budget, of the limit's own parameters. A key that is added while that
-	// budget is in debt starts with its debt.
+	// Share lets all new keys of a limit, or of a name, share one budget, of the limit's own parameters. A key that is added
+	// while that budget is in debt starts with its debt.
 	Share
 )
 
 // mostShared is how many limits have a budget for new keys that find the store full. Under more, they are denied.
 const mostShared = 4096
 
+const (
+	// sharedPart is the part of MaxBytes that is kept for the budgets of new keys, under Share.
+	sharedPart = 16
+	// sharedBytes is what a budget takes without what its account has on the heap.
+	sharedBytes = 256
+	// leastWait is the least wait of a key that finds the store full.
+	leastWait = time.Millisecond
+)
+
 // A shared is the budget of the new keys of one limit, or of one name.
 type shared struct {
 	mu      sync.Mutex
 	word    int64             // of a one-word limit
 	account algorithm.Account // of any other
+	words   int               // of memory that the account takes
 }
 
-func (o *shared) apply(p *algorithm.Program, op algorithm.Op, now int64) algorithm.Verdict {
+// apply carries out an operation on the account, unless there is no memory for that.
+func (o *shared) apply(s *Store, p *algorithm.Program, op algorithm.Op, now int64) (v algorithm.Verdict, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	a, r := o.account.Apply(p, op, now)
-	o.account = a
-	return r.Verdict()
+	a := o.account
+	a.State = slices.Clone(a.State)
+	a, r := a.Apply(p, op, now)
+	words := cap(a.State) + wordsOf(a.Extra)
+	if more := wordBytes * int64(words-o.words); more > 0 && !s.sharedRoom.growCommon(more) {
+		return v, false
+	} else if more < 0 {
+		s.sharedRoom.bytes.Add(more)
+	}
+	o.account, o.words = a, words
+	return r.Verdict(), true
 }
 
 // sharedOf returns the budget of the new keys of the limit with this fingerprint, or nil. It is made if need be.
@@ -47,7 +67,7 @@ func (s *Store) sharedOf(pad fingerprint, need bool) *shared {
 	s.sharing.Lock()
 	defer s.sharing.Unlock()
 	o := s.shared[pad]
-	if o == nil && need && len(s.shared) < mostShared {
+	if o == nil && need && len(s.shared) < mostShared && s.sharedRoom.growCommon(sharedBytes) {
 		if s.shared == nil {
 			s.shared = map[fingerprint]*shared{}
 		}
@@ -57,13 +77,15 @@ func (s *Store) sharedOf(pad fingerprint, need bool) *shared {
 	return o
 }
 
-// denyFull is the answer for a new key that finds the store full, where one of the others may be fresh at next.
-func denyFull(op algorithm.Op, now, next int64) algorithm.Verdict {
-	switch {
-	case op.Cost == 0:
+// denyFull is the answer for a new key that finds the store full. own is how long a key waits for a unit that has used all of
+// the limit: no new key is told to wait for longer, because the store may have room by then.
+func (s *Store) denyFull(op algorithm.Op, now int64, own time.Duration) algorithm.Verdict {
+	if op.Cost == 0 {
 		return algorithm.Verdict{}
-	case next > now && next < math.MaxInt64:
-		return algorithm.Verdict{Granted: -1, Wait: time.Duration(next - now)}
 	}
-	return algorithm.Verdict{Granted: -1, Wait: time.Millisecond} // nothing is known: look again soon
+	wait := own
+	if due := s.dueAt(); due < math.MaxInt64 {
+		wait = min(wait, time.Duration(due-now))
+	}
+	return algorithm.Verdict{Granted: -1, Wait: max(wait, leastWait)}
 }

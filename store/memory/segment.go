@@ -13,6 +13,16 @@ const (
 	mostUsed = slotCount * 3 / 4
 	// mostKept is how many live keys a rebuilt segment may start with; with more it is split.
 	mostKept = mostUsed * 3 / 5
+	// mostPacked is how many live keys a rebuilt segment may start with if there is no memory to split it.
+	mostPacked = mostUsed - mostUsed/16
+	// mostCrammed is how many slots may be taken by keys of owners with few others while memory is scarce. Otherwise such a
+	// key could cost a segment.
+	mostCrammed = slotCount * 9 / 10
+	// segmentBytes is what a segment takes.
+	segmentBytes = 12 << 10
+	// slotBytes is what a key in a segment counts for its owner: its part of a segment that was split just now. The
+	// segments themselves are counted once, for nobody.
+	slotBytes = segmentBytes / (mostUsed / 2)
 )
 
 // Words that are not times.
@@ -36,6 +46,7 @@ type segment struct {
 
 	mu       sync.Mutex
 	used     int32        // slots that are not empty
+	live     int32        // slots whose key was not forgotten
 	depth    uint8        // how many leading bits of hi its keys have in common
 	replaced atomic.Bool  // no longer part of the table
 	next     atomic.Int64 // no live word is earlier than this, in units: nothing to reclaim before
@@ -78,35 +89,10 @@ func (g *segment) add(s *slot, fp fingerprint, word int64) {
 	s.word.Store(word)
 	s.lo.Store(fp.lo)
 	g.used++
+	g.live++
 	if word < g.next.Load() {
 		g.next.Store(word)
 	}
-}
-
-// sweep forgets the keys that are fresh at now, and returns how many. The caller holds the mutex.
-func (g *segment) sweep(now int64) (freed int) {
-	if g.next.Load() > now {
-		return 0
-	}
-	// Set first: a word that a refund moves back during the sweep lowers it again.
-	g.next.Store(math.MaxInt64)
-	next := int64(math.MaxInt64)
-	for i := range g.slots {
-		s := &g.slots[i]
-		if s.lo.Load() == 0 {
-			continue
-		}
-		switch word := s.word.Load(); {
-		case word == free:
-		case word <= now && s.word.CompareAndSwap(word, free):
-			freed++
-			g.swept = max(g.swept, word)
-		default:
-			next = min(next, max(word, now))
-		}
-	}
-	g.lower(next)
-	return freed
 }
 
 // lower makes sure that the segment is swept when a word of this time is due.

@@ -11,15 +11,19 @@ import (
 const (
 	stateShards = 64 // a power of two
 	shortState  = 3  // words of a state that are kept in the entry
-	// wordsPerKey is how many words of a state count as another key.
-	wordsPerKey = 8
+	// entryBytes is what an entry takes, and indexBytes its place in the list and the map of its shard.
+	entryBytes, indexBytes = 96, 72
 	// sweptWithAdd is how many entries are looked at when one is added, so that what is forgotten keeps up with
 	// what is added.
 	sweptWithAdd = 4
 	// sweptFrom is how many entries a shard has before any are looked at.
 	sweptFrom = 256
-	// sweptWhenFull is how many of a shard are looked at when the store is full.
-	sweptWhenFull = 256
+	// shrunkFrom is how many places a shard has before it gives memory back.
+	shrunkFrom = 32
+	// mostSwept is how many are looked at when the store is full.
+	mostSwept = 256
+	// mostScratch is how many words of scratch memory a shard keeps.
+	mostScratch = 8192
 )
 
 // A stateTable maps fingerprints to accounts, with a short lock for each of its shards. A state of a binding without a name is an account
@@ -27,77 +31,142 @@ const (
 type stateTable struct {
 	store  *Store
 	shards [stateShards]stateShard
-	cursor atomic.Uint64
+	due    dueTime
+	cursor int // of the shard that is looked at next; guarded by the store's reclaiming
 }
 
 type stateShard struct {
+	table   *stateTable
 	number  int
 	mu      sync.Mutex
 	index   map[fingerprint]*entry
-	entries []*entry
-	cursor  int           // of the entry that is looked at next
-	swept   int64         // the latest expiry that was forgotten: what a key that is not here may have had
-	next    atomic.Int64  // no entry is fresh before this: nothing to reclaim
-	soonest int64         // the same for the entries that the cursor has passed
-	extra   *atomic.Int64 // of the store
+	entries []place
+	places  int          // that are counted: the most entries since index and entries were made
+	cursor  int          // of the entry that is looked at next
+	swept   int64        // the latest expiry that was forgotten: what a key that is not here may have had
+	next    atomic.Int64 // no entry is fresh before this: nothing to reclaim
+	soonest int64        // the same for the entries that the cursor has passed
+	scratch []int64      // memory for a state
 	_       [64]byte
+}
+
+// A place is that of an entry in the list of its shard.
+type place struct {
+	entry   *entry
+	expires int64 // the time from which the account can't be told from that of a new key
 }
 
 type entry struct {
 	fp      fingerprint
-	at      int               // in entries
+	at      int32             // in entries
+	words   int32             // of memory that the account takes beyond the entry
 	account algorithm.Account // its state may be short
-	expires int64             // the time from which the account can't be told from that of a new key
-	extra   int               // what the account counts beyond the key
 	short   [shortState]int64
 }
 
 func newStateTable(s *Store) *stateTable {
 	t := &stateTable{store: s}
+	t.due.init()
 	for i := range t.shards {
-		t.shards[i].number = i
-		t.shards[i].index = map[fingerprint]*entry{}
-		t.shards[i].extra = &s.extra
-		t.shards[i].swept = math.MinInt64
-		t.shards[i].soonest = math.MaxInt64
-		t.shards[i].next.Store(math.MaxInt64)
+		h := &t.shards[i]
+		h.table, h.number, h.index = t, i, map[fingerprint]*entry{}
+		h.swept, h.soonest = math.MinInt64, math.MaxInt64
+		h.next.Store(math.MaxInt64)
 	}
 	return t
 }
 
 func (t *stateTable) shard(fp fingerprint) *stateShard { return &t.shards[fp.hi%stateShards] }
 
+// addKey counts a key of an owner, with the memory that an entry takes, unless there is no room for it.
+func (t *stateTable) addKey(o *owner) bool {
+	if !t.store.room.addKey(o) {
+		return false
+	}
+	if !t.store.room.grow(o, entryBytes+indexBytes) {
+		t.store.room.dropKey(o)
+		return false
+	}
+	return true
+}
+
+// dropKey is the reverse of addKey.
+func (t *stateTable) dropKey(o *owner) {
+	t.store.room.dropKey(o)
+	t.store.room.force(o, -(entryBytes + indexBytes))
+}
+
+// makeRoom is addKey after keys were evicted if need be.
+func (t *stateTable) makeRoom(o *owner, now int64) bool {
+	for range mostReclaims {
+		if t.addKey(o) {
+			return true
+		}
+		if !t.store.reclaim(now) {
+			break
+		}
+	}
+	return false
+}
+
+// add adds a key that addKey has counted.
 func (h *stateShard) add(fp fingerprint) *entry {
-	e := &entry{fp: fp, at: len(h.entries)}
+	e := &entry{fp: fp, at: int32(len(h.entries))}
 	e.account.State = e.short[:0]
 	h.index[fp] = e
-	h.entries = append(h.entries, e)
+	h.entries = append(h.entries, place{e, math.MaxInt64})
+	if len(h.entries) > h.places {
+		h.places++
+	} else {
+		h.table.store.room.bytes.Add(-indexBytes) // counted before
+	}
 	return e
 }
 
 func (h *stateShard) remove(e *entry) {
 	last := len(h.entries) - 1
-	h.entries[e.at] = h.entries[last]
-	h.entries[e.at].at = e.at
-	h.soonest = min(h.soonest, h.entries[e.at].expires) // the cursor may have passed its new place
-	h.entries[last] = nil
+	moved := h.entries[last]
+	h.entries[e.at] = moved
+	moved.entry.at = e.at
+	h.soonest = min(h.soonest, moved.expires) // the cursor may have passed its new place
+	h.entries[last] = place{}
 	h.entries = h.entries[:last]
 	delete(h.index, e.fp)
-	h.extra.Add(-int64(e.extra))
+	s := h.table.store
+	o := s.owners.of(e.fp.lo)
+	s.room.force(o, -wordBytes*int64(e.words))
+	h.table.dropKey(o)
+	s.room.bytes.Add(indexBytes) // the place stays
+	if h.places > shrunkFrom && len(h.entries) < h.places/4 {
+		h.shrink()
+	}
+}
+
+// shrink gives back the memory of the places that are not used.
+func (h *stateShard) shrink() {
+	index := make(map[fingerprint]*entry, len(h.entries))
+	for _, p := range h.entries {
+		index[p.entry.fp] = p.entry
+	}
+	h.index, h.entries = index, append([]place(nil), h.entries...)
+	h.table.store.room.bytes.Add(indexBytes * int64(len(h.entries)-h.places))
+	h.places = len(h.entries)
 }
 
 // expire sets when the entry can be forgotten.
 func (h *stateShard) expire(e *entry, at int64) {
-	e.expires = at
+	h.entries[e.at].expires = at
 	h.soonest = min(h.soonest, at)
 	if at < h.next.Load() {
 		h.next.Store(at)
 	}
+	h.table.due.lower(at)
 }
 
-// sweep looks at some entries, others with each call, and forgets those that are fresh. The caller holds the mutex.
-func (h *stateShard) sweep(most int, now int64) (freed int) {
-	for range most {
+// sweep looks at some entries, others with each call, and forgets those that are fresh. It returns how many it forgot, and
+// how many more it may look at. The caller holds the mutex.
+func (h *stateShard) sweep(most int, now int64) (freed, left int) {
+	for ; most > 0; most-- {
 		if h.cursor >= len(h.entries) { // once around
 			h.next.Store(h.soonest)
 			h.cursor, h.soonest = 0, math.MaxInt64
@@ -105,45 +174,56 @@ func (h *stateShard) sweep(most int, now int64) (freed int) {
 		if h.next.Load() > now || len(h.entries) == 0 {
 			break
 		}
-		if e := h.entries[h.cursor]; e.expires > now {
-			h.soonest = min(h.soonest, e.expires)
+		if p := h.entries[h.cursor]; p.expires > now {
+			h.soonest = min(h.soonest, p.expires)
 			h.cursor++
 		} else {
-			h.swept = max(h.swept, e.expires)
-			h.remove(e)
+			h.swept = max(h.swept, p.expires)
+			h.remove(p.entry)
 			freed++
 		}
 	}
-	return freed
+	h.table.store.reclaimed.Add(int64(freed))
+	return freed, most
 }
 
 // sweepWithAdd is a sweep of some entries when one has been added, or is about to be. The caller holds the mutex.
-func (h *stateShard) sweepWithAdd(now int64) (freed int) {
-	if len(h.entries) < sweptFrom {
-		return 0
+func (h *stateShard) sweepWithAdd(now int64) {
+	if len(h.entries) >= sweptFrom {
+		h.sweep(sweptWithAdd, now)
 	}
-	return h.sweep(sweptWithAdd, now)
 }
 
-// sweepWhenFull is a sweep of many entries. It takes the mutex.
-func (h *stateShard) sweepWhenFull(now int64) (freed int) {
+// sweepWhenFull is a sweep that takes the mutex.
+func (h *stateShard) sweepWhenFull(most int, now int64) (freed, left int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.sweep(sweptWhenFull, now)
+	return h.sweep(most, now)
 }
 
+// dueAt implements reclaimer.
+func (t *stateTable) dueAt() int64 { return t.due.due.Load() }
+
 // reclaim implements reclaimer.
-func (t *stateTable) reclaim(now int64) (freed int, next int64) {
-	next = math.MaxInt64
+func (t *stateTable) reclaim(now int64) bool {
+	left := mostSwept
 	for range stateShards {
-		h := &t.shards[t.cursor.Add(1)%stateShards]
-		if h.next.Load() <= now {
-			if freed = h.sweepWhenFull(now); freed > 0 { // the next call goes on from here
-				break
+		if t.cursor >= stateShards {
+			t.cursor = 0
+			if t.due.around(); t.due.due.Load() > now {
+				return false
 			}
 		}
-		next = min(next, h.next.Load())
+		h := &t.shards[t.cursor]
+		if h.next.Load() <= now {
+			var freed int
+			freed, left = h.sweepWhenFull(left, now)
+			if freed > 0 || left == 0 { // the next call goes on from here
+				return freed > 0
+			}
+		}
+		t.due.pass(h.next.Load())
+		t.cursor++
 	}
-	t.store.forget(freed)
-	return freed, next
+	return false
 }

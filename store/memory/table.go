@@ -16,7 +16,8 @@ type table struct {
 	word   algorithm.Word // for its units only
 	dir    atomic.Pointer[directory]
 	growth sync.Mutex // for changing the directory
-	cursor atomic.Uint64
+	due    dueTime    // in units
+	cursor int        // index of the segment that is looked at next; guarded by the store's reclaiming
 }
 
 type directory struct {
@@ -26,7 +27,9 @@ type directory struct {
 
 func newTable(s *Store, word algorithm.Word) *table {
 	t := &table{store: s, word: word}
+	t.due.init()
 	first := newSegment(0, math.MinInt64)
+	s.room.bytes.Add(segmentBytes) // whatever the bound: there are few tables
 	d := &directory{shift: 64, segments: make([]atomic.Pointer[segment], 1)}
 	d.segments[0].Store(first)
 	t.dir.Store(d)
@@ -49,7 +52,8 @@ const (
 	kept    outcome = iota // the key was there
 	absent                 // the key is not there, and need not be
 	added                  // the key was added
-	missing                // the key is not there and would be added, but mayAdd was false
+	missing                // the key is not there and would be added, but mayAdd was false or there is no memory
+	cramped                // the key was there, and there is no memory for its account
 )
 
 // update carries out a change under the lock of the key's segment: for all that is not a plain swap of a word.
@@ -81,14 +85,39 @@ func (t *table) updateIn(g *segment, fp fingerprint, now int64, mayAdd bool, ste
 		return missing, true
 	case found:
 		s.word.Store(next)
+		g.live++
 		g.lower(next)
-	case g.used >= mostUsed:
-		t.renew(g, fp.hi, now)
+	case g.used >= t.store.mostUsed(fp):
+		if !t.renew(g, fp.hi, now) {
+			return missing, true
+		}
 		return kept, false
 	default:
 		g.add(s, fp, next)
 	}
+	t.due.lower(next)
 	return added, true
+}
+
+// mostUsed returns how many slots of a segment may be taken before a key is added.
+func (s *Store) mostUsed(fp fingerprint) int32 {
+	available := s.room.maxBytes - s.room.bytes.Load()
+	if available < s.room.maxBytes/4 && s.owners.of(fp.lo).bytes.Load() < available/2 {
+		return mostCrammed
+	}
+	return mostUsed
+}
+
+// hasRoom reports whether a key could be added to its segment.
+func (t *table) hasRoom(fp fingerprint, now int64) bool {
+	g := t.segment(fp)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.used < t.store.mostUsed(fp) {
+		return true
+	}
+	t.sweep(g, now)
+	return g.live <= mostPacked || t.store.room.bytes.Load()+segmentBytes <= t.store.room.maxBytes
 }
 
 // swap carries out a change on a key's word, unless the key was forgotten. The caller holds the segment's mutex.
@@ -103,32 +132,52 @@ func (t *table) swap(g *segment, s *slot, step change) bool {
 			continue
 		}
 		if next == free {
-			t.store.keys.Add(-1)
-		} else {
+			g.live--
+			t.drop(s)
+		} else if next < word {
 			g.lower(next)
+			t.due.lower(next)
 		}
 		return true
 	}
 }
 
-// renew replaces a segment that has no slots left: by one without the keys that are fresh at now, or by two. The
-// caller holds the segment's mutex; hi is of any of its keys.
-func (t *table) renew(g *segment, hi uint64, now int64) {
-	t.store.forget(g.sweep(now))
-	live := 0
-	for i := range g.slots {
-		if s := &g.slots[i]; s.lo.Load() != 0 && s.word.Load() != free {
-			live++
-		}
+// drop counts a key that was forgotten.
+func (t *table) drop(s *slot) {
+	o := t.store.owners.of(s.lo.Load())
+	t.store.room.dropKey(o)
+	o.bytes.Add(-slotBytes)
+}
+
+// renew replaces a segment that has no slots left: by one without the keys that are fresh at now, or by two. It returns
+// false if there is no memory for a second one, and too many live keys for one. The caller holds the segment's mutex; hi is
+// of any of its keys.
+func (t *table) renew(g *segment, hi uint64, now int64) bool {
+	t.sweep(g, now)
+	split := g.live > mostKept && t.store.room.growCommon(segmentBytes)
+	if !split && g.live > mostPacked {
+		return false
 	}
 	depth := g.depth
-	if live > mostKept {
+	if split {
 		depth++
 	}
 	low, high := newSegment(depth, g.swept), (*segment)(nil)
-	if depth > g.depth {
+	if split {
 		high = newSegment(depth, g.swept)
 	}
+	g.moveTo(low, high)
+	t.publish(g.depth, hi, low, high)
+	t.due.lower(low.next.Load())
+	if high != nil {
+		t.due.lower(high.next.Load())
+	}
+	return true
+}
+
+// moveTo moves the live keys of a segment, by their next bit if there are two others, and ends its life. The caller holds the
+// mutex.
+func (g *segment) moveTo(low, high *segment) {
 	for i := range g.slots {
 		s := &g.slots[i]
 		if s.lo.Load() == 0 {
@@ -140,14 +189,13 @@ func (t *table) renew(g *segment, hi uint64, now int64) {
 			continue
 		}
 		fp, to := fingerprint{hi: s.hi, lo: s.lo.Load()}, low
-		if high != nil && fp.hi>>(64-depth)&1 == 1 {
+		if high != nil && fp.hi>>(64-high.depth)&1 == 1 {
 			to = high
 		}
 		empty, _ := to.probe(fp)
 		to.add(empty, fp, word)
 	}
 	g.replaced.Store(true)
-	t.publish(g.depth, hi, low, high)
 }
 
 // publish puts one or two segments in the place of the one of this depth that the fingerprint hi belongs to.
@@ -156,6 +204,7 @@ func (t *table) publish(depth uint8, hi uint64, low, high *segment) {
 	defer t.growth.Unlock()
 	d := t.dir.Load()
 	if low.depth > 64-d.shift {
+		t.store.room.bytes.Add(pointerBytes * int64(len(d.segments))) // little beside the segments
 		d = d.doubled()
 		defer t.dir.Store(d)
 	}
@@ -177,41 +226,4 @@ func (d *directory) doubled() *directory {
 		twice.segments[i].Store(d.segments[i/2].Load())
 	}
 	return twice
-}
-
-// mostVisited is how many segments one call of reclaim looks at.
-const mostVisited = 64
-
-// sweepUnlessReplaced is a sweep of a segment that is in use. It takes the mutex.
-func (g *segment) sweepUnlessReplaced(units int64) (freed int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.replaced.Load() {
-		return 0
-	}
-	return g.sweep(units)
-}
-
-// reclaim implements reclaimer.
-func (t *table) reclaim(now int64) (freed int, next int64) {
-	units, ok := t.word.Units(now)
-	if !ok {
-		return 0, math.MaxInt64
-	}
-	next = math.MaxInt64
-	segments := t.dir.Load().segments
-	for range min(mostVisited, len(segments)) {
-		g := segments[t.cursor.Add(1)%uint64(len(segments))].Load()
-		if g.next.Load() <= units {
-			if freed = g.sweepUnlessReplaced(units); freed > 0 { // the next call goes on from here
-				break
-			}
-		}
-		next = min(next, g.next.Load())
-	}
-	t.store.forget(freed)
-	if next == math.MaxInt64 {
-		return freed, next
-	}
-	return freed, t.word.Time(next)
 }

@@ -27,18 +27,20 @@ func (s *Store) TakeAll(ctx context.Context, parts []store.Part, given int64, ou
 	}
 	var some [4]*stateShard
 	j.shards = j.shardsOf(some[:0])
-	for j.lock(s, given); j.missing() > j.reserved && !j.full; j.lock(s, given) {
-		missing := j.missing()
+	for j.lock(s, given); j.lacksRoom() && !j.full; j.lock(s, given) {
 		j.unlock()
-		j.makeRoom(s, missing, s.now(given))
+		j.makeRoom(s.now(given))
 	}
 	if j.full && s.overflow == Share {
 		j.unlock()
-		j.giveBackRoom(s)
+		j.giveBackRoom()
 		return store.TakeInTurn(ctx, parts, given, outcomes)
 	}
 	j.settle(s)
-	j.giveBackRoom(s)
+	j.giveBackRoom()
+	if j.cramped {
+		s.reclaim(j.now) // for the next
+	}
 	for i := range j.parts {
 		outcomes = append(outcomes, store.Outcome{Verdict: j.parts[i].verdict, At: j.now})
 	}
@@ -54,12 +56,11 @@ func opOf(p store.Part) algorithm.Op {
 
 // A joint is one request that several limits must pass together.
 type joint struct { // the store is not in it, so that it need not be on the heap
-	parts    []jointPart
-	shards   []*stateShard // of the parts, each once, in the order in which everybody locks them
-	now      int64
-	reserved int   // how many keys can be added
-	full     bool  // no more than those
-	next     int64 // when one of the keys that fill the store may be fresh
+	parts   []jointPart
+	shards  []*stateShard // of the parts, each once, in the order in which everybody locks them
+	now     int64
+	full    bool // there is no room for some of the keys
+	cramped bool // there was no memory for some of the accounts
 }
 
 // A jointPart is a Take or a Reserve, which are carried out together with others.
@@ -70,6 +71,9 @@ type jointPart struct {
 	op      algorithm.Op
 
 	entry   *entry            // nil of a key that is not there
+	lacks   bool              // the key needs room, and has none
+	counted bool              // there is room for the key, which was counted
+	grown   int64             // bytes that were counted for the account
 	trial   algorithm.Account // what a Reserve would leave
 	verdict algorithm.Verdict
 	passes  bool
@@ -103,7 +107,7 @@ func (j *joint) lock(s *Store, given int64) {
 func (j *joint) settle(s *Store) {
 	defer j.unlock()
 	if j.look(s) {
-		j.take(s)
+		j.take()
 	} else {
 		j.deny()
 	}
@@ -115,14 +119,14 @@ func (j *joint) unlock() {
 	}
 }
 
-// missing returns how many keys are to be added.
-func (j *joint) missing() (n int) {
+// lacksRoom reports whether there are keys to be added for which there is no room yet.
+func (j *joint) lacksRoom() (any bool) {
 	for i := range j.parts {
-		if j.parts[i].needsRoom() {
-			n++
-		}
+		p := &j.parts[i]
+		p.lacks = p.needsRoom() && !p.counted
+		any = any || p.lacks
 	}
-	return n
+	return any
 }
 
 // needsRoom reports whether it is of interest if the store is full: for a peek too.
@@ -130,49 +134,57 @@ func (p *jointPart) needsRoom() bool {
 	return p.entry == nil && (p.binding.writes(p.op) || isPeek(p.op))
 }
 
-// makeRoom reserves what is missing. The shards must not be locked: other keys may have to be forgotten.
-func (j *joint) makeRoom(s *Store, missing int, now int64) {
-	for j.reserved < missing {
-		ok, next := s.reserve(now)
-		if !ok {
-			j.full, j.next = true, next
+// makeRoom counts the keys that lack room. The shards must not be locked: other keys may have to be forgotten.
+func (j *joint) makeRoom(now int64) {
+	for i := range j.parts {
+		p := &j.parts[i]
+		if !p.lacks {
+			continue
+		}
+		if p.counted = p.binding.table.makeRoom(p.binding.owner, now); !p.counted {
+			j.full = true
 			return
 		}
-		j.reserved++
 	}
 }
 
-// giveBackRoom gives back what was reserved and not needed.
-func (j *joint) giveBackRoom(s *Store) {
-	if j.reserved > 0 {
-		s.keys.Add(-int64(j.reserved))
+// giveBackRoom gives back what was counted and not needed.
+func (j *joint) giveBackRoom() {
+	for i := range j.parts {
+		p := &j.parts[i]
+		if p.counted {
+			p.binding.table.dropKey(p.binding.owner)
+		}
+		if p.grown > 0 {
+			p.binding.store.room.force(p.binding.owner, -p.grown)
+		}
 	}
 }
 
 // look decides each part as if it were alone, and reports whether all pass. It changes nothing.
 func (j *joint) look(s *Store) bool {
-	all, room := true, j.reserved
+	all := true
 	for i := range j.parts {
 		p := &j.parts[i]
-		if p.needsRoom() {
-			if room--; p.denyNew(s, j.now, j.next, room < 0) {
-				all = all && p.passes
-				continue
+		if !p.needsRoom() || !p.denyNew(s, j.now) {
+			p.look(j.now)
+			if p.passes && !p.grow(s, j.now) {
+				p.denyGrowth(s, j.now)
+				j.cramped = true
 			}
 		}
-		p.look(j.now)
 		all = all && p.passes
 	}
 	return all
 }
 
 // denyNew decides a new key for which there is no room, or that may be one that was forgotten.
-func (p *jointPart) denyNew(s *Store, now, next int64, full bool) bool {
+func (p *jointPart) denyNew(s *Store, now int64) bool {
 	switch {
 	case !isPeek(p.op) && now < p.shard.swept:
 		p.verdict = denySwept(now, p.shard.swept)
-	case full:
-		p.verdict = denyFull(p.op, now, next)
+	case !p.counted:
+		p.verdict = s.denyFull(p.op, now, p.binding.wait(now))
 		if !isPeek(p.op) {
 			s.overflowed.Add(1)
 		}
@@ -181,6 +193,41 @@ func (p *jointPart) denyNew(s *Store, now, next int64, full bool) bool {
 	}
 	p.passes, p.decided = isPeek(p.op), true
 	return true
+}
+
+// grow counts the memory that the account needs when the part is carried out, and reports whether there is so much.
+func (p *jointPart) grow(s *Store, now int64) bool {
+	if isPeek(p.op) || s.room.bytes.Load() < s.room.maxBytes/2 { // there is enough for any
+		return true
+	}
+	a := p.trial
+	if p.op.Kind != algorithm.Reserve {
+		a, _ = p.shard.try(p.account(), p.binding.program, p.op, now)
+	}
+	e := p.entry
+	if e == nil {
+		e = new(entry)
+	}
+	more := wordBytes * int64(e.growth(a))
+	if more <= 0 {
+		return true
+	}
+	if !s.room.grow(p.binding.owner, more) {
+		return false
+	}
+	p.grown = more
+	return true
+}
+
+// denyGrowth denies a part for which there is no memory.
+func (p *jointPart) denyGrowth(s *Store, now int64) {
+	counter := &s.refused
+	if p.entry == nil {
+		counter = &s.overflowed
+	}
+	counter.Add(1)
+	p.verdict = s.denyFull(p.op, now, p.binding.wait(now))
+	p.passes, p.decided = false, true
 }
 
 // look is for a Take a peek, which tells whether there is room, and for a Reserve the operation on a copy.
@@ -205,7 +252,7 @@ func (p *jointPart) account() algorithm.Account {
 }
 
 // take carries out all parts, which pass.
-func (j *joint) take(s *Store) {
+func (j *joint) take() {
 	added := false
 	for i := range j.parts {
 		p := &j.parts[i]
@@ -214,13 +261,13 @@ func (j *joint) take(s *Store) {
 		}
 		if p.entry == nil {
 			p.entry, added = p.binding.add(p.shard, p.fp), true
-			j.reserved--
+			p.counted = false
 		}
 		p.carryOut(j.now)
 	}
 	if added { // no entry is at work any more: others may be forgotten
 		for _, h := range j.shards {
-			s.forget(h.sweepWithAdd(j.now))
+			h.sweepWithAdd(j.now)
 		}
 	}
 }
@@ -232,7 +279,7 @@ func (j *joint) deny() {
 		switch {
 		case p.decided:
 		case !p.passes && p.entry != nil:
-			p.carryOut(j.now)
+			p.denyKnown(j.now)
 		case !p.passes:
 			_, r := p.account().Apply(p.binding.program, p.op, j.now)
 			p.verdict = r.Verdict()
@@ -243,11 +290,22 @@ func (j *joint) deny() {
 	}
 }
 
-// carryOut carries out the part on its entry.
-func (p *jointPart) carryOut(now int64) {
+// denyKnown denies a part whose key is there, and writes the account as the operation alone would.
+func (p *jointPart) denyKnown(now int64) {
 	if p.op.Kind != algorithm.Reserve {
-		p.verdict = p.binding.apply(p.shard, p.entry, p.op, now)
+		p.verdict, _ = p.binding.apply(p.shard, p.entry, p.op, now)
 		return
 	}
 	p.binding.keep(p.shard, p.entry, p.trial, now, now+int64(p.verdict.Reset))
+}
+
+// carryOut carries out the part, for which there is memory, on its entry.
+func (p *jointPart) carryOut(now int64) {
+	if p.op.Kind != algorithm.Reserve {
+		a, r := p.shard.try(p.entry.account, p.binding.program, p.op, now)
+		p.verdict = r.Verdict()
+		p.binding.set(p.shard, p.entry, a, now, now+int64(r.ResetAfter))
+		return
+	}
+	p.binding.set(p.shard, p.entry, p.trial, now, now+int64(p.verdict.Reset))
 }

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"math"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,7 @@ type wordBinding struct {
 	pad     fingerprint
 	program *algorithm.Program
 
+	owner    *owner
 	capacity int64
 
 	_         [64]byte // what is above is never written
@@ -104,38 +106,64 @@ func (b *wordBinding) update(fp fingerprint, op algorithm.Op, now int64, ownCloc
 		}
 		return next
 	}
+	defer runtime.KeepAlive(b) // and so of the owner, until its key is counted
 	switch b.table.update(fp, now, false, step) {
 	case kept:
 		return v, now
 	case absent:
-		if op.Kind == algorithm.Take && op.Cost == 0 && b.store.full(b.word.Time(now)) {
-			return b.doOverflow(op, now, math.MaxInt64), now
+		if op.Kind == algorithm.Take && op.Cost == 0 && !b.hasRoom(fp, now) {
+			return b.doOverflow(op, now), now
 		}
 		return v, now
 	}
-	reserved, next := b.store.reserve(b.word.Time(now))
-	if o := b.store.sharedOf(b.pad, false); o != nil && reserved {
+	if o := b.store.sharedOf(b.pad, false); o != nil {
 		o.mu.Lock()
 		start = o.word
 		o.mu.Unlock()
 	}
-	switch b.table.update(fp, now, reserved, step) {
-	case kept, absent:
-		if reserved {
-			b.store.keys.Add(-1)
+	for range mostReclaims {
+		if b.store.room.addKey(b.owner) {
+			switch b.table.update(fp, now, true, step) {
+			case added:
+				b.owner.bytes.Add(slotBytes)
+				return v, now
+			case kept, absent:
+				b.store.room.dropKey(b.owner)
+				return v, now
+			}
+			b.store.room.dropKey(b.owner)
 		}
-	case missing:
-		b.store.overflowed.Add(1)
-		return b.doOverflow(op, now, next), now
+		if !b.store.reclaim(b.word.Time(now)) {
+			break
+		}
 	}
-	return v, now
+	b.store.overflowed.Add(1)
+	return b.doOverflow(op, now), now
+}
+
+// hasRoom reports whether a key could be added.
+func (b *wordBinding) hasRoom(fp fingerprint, now int64) bool {
+	for range mostReclaims {
+		if b.store.room.addKey(b.owner) {
+			b.store.room.dropKey(b.owner)
+			if b.table.hasRoom(fp, now) {
+				return true
+			}
+		}
+		if !b.store.reclaim(b.word.Time(now)) {
+			break
+		}
+	}
+	return false
 }
 
 // doOverflow decides for a key that finds the store full.
-func (b *wordBinding) doOverflow(op algorithm.Op, now, next int64) (v algorithm.Verdict) {
+func (b *wordBinding) doOverflow(op algorithm.Op, now int64) (v algorithm.Verdict) {
 	o := b.store.sharedOf(b.pad, true)
 	if o == nil {
-		return denyFull(op, b.word.Time(now), next)
+		used, _ := b.word.Take(math.MinInt64, b.capacity, now)
+		_, v = b.word.Apply(used, algorithm.Op{Cost: 1}, now)
+		return b.store.denyFull(op, b.word.Time(now), v.Wait)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -1,0 +1,54 @@
+package memory
+
+import (
+	"runtime"
+	"sync"
+	"time"
+	"weak"
+
+	"github.com/weirlimit/weir/algorithm"
+)
+
+// A programTable has one Program for all bindings and accounts of a limit, for as long as there are any: a million keys of one
+// limit refer to one Program, however often the limit is bound.
+type programTable struct {
+	room    *room // counts programBytes for each
+	mu      sync.Mutex
+	byLimit map[algorithm.Limit]weak.Pointer[algorithm.Program]
+}
+
+// programBytes is about what a Program takes, with its place in the table.
+const programBytes = 768
+
+// compile returns the Program of a limit.
+func (t *programTable) compile(limit algorithm.Limit) (*algorithm.Program, error) {
+	limit = limit.Canonical()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p := t.byLimit[limit].Value(); p != nil {
+		return p, nil
+	}
+	p, err := algorithm.Compile(limit, time.Nanosecond)
+	if err != nil {
+		return nil, err
+	}
+	if t.byLimit == nil {
+		t.byLimit = map[algorithm.Limit]weak.Pointer[algorithm.Program]{}
+	}
+	if _, ok := t.byLimit[limit]; !ok {
+		t.room.bytes.Add(programBytes) // not refused: policies must be bound
+	}
+	t.byLimit[limit] = weak.Make(p)
+	runtime.AddCleanup(p, t.forget, limit)
+	return p, nil
+}
+
+// forget removes a limit whose Program is garbage, unless there is another one.
+func (t *programTable) forget(limit algorithm.Limit) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p, ok := t.byLimit[limit]; ok && p.Value() == nil {
+		delete(t.byLimit, limit)
+		t.room.bytes.Add(-programBytes)
+	}
+}

@@ -1,0 +1,88 @@
+package memory
+
+import (
+	"unsafe"
+
+	"github.com/weirlimit/weir/algorithm"
+)
+
+const (
+	wordBytes   = 8
+	extraWords  = int(unsafe.Sizeof(algorithm.Extra{})) / wordBytes
+	formerWords = int(unsafe.Sizeof(algorithm.Former{})) / wordBytes
+	holdWords   = int(unsafe.Sizeof(algorithm.Hold{})) / wordBytes
+)
+
+// wordsOf returns how many words of memory an Extra takes.
+func wordsOf(x *algorithm.Extra) int {
+	if x == nil {
+		return 0
+	}
+	words := extraWords + formerWords*cap(x.Formers) + holdWords*cap(x.Holds)
+	for _, f := range x.Formers {
+		words += cap(f.State)
+	}
+	return words
+}
+
+// try returns the account that an operation makes of another one, which stays as it is. The state is in scratch memory: the
+// next try overwrites it. The caller holds the shard's mutex.
+func (h *stateShard) try(a algorithm.Account, p *algorithm.Program, op algorithm.Op, now int64) (algorithm.Account, algorithm.Result) {
+	plain, had := a.Extra == nil, cap(h.scratch)
+	a.State = append(h.scratch[:0], a.State...)
+	a, r := a.Apply(p, op, now)
+	h.scratch = nil
+	if plain && a.Extra == nil && cap(a.State) <= mostScratch { // otherwise a previous limit may have the memory
+		h.scratch = a.State[:0]
+	}
+	if more := cap(h.scratch) - had; more != 0 {
+		h.table.store.room.bytes.Add(wordBytes * int64(more))
+	}
+	return a, r
+}
+
+// stateWords returns how many words of memory beyond the entry a state of n words gets, if the entry has some already. What
+// grows once gets room for an eighth more.
+func stateWords(n, has int) int {
+	switch {
+	case n <= shortState:
+		return 0
+	case n <= has && has <= 2*n:
+		return has
+	case shortState < has && has < n:
+		n += n / 8
+	}
+	if n <= 16 {
+		return (n + 1) &^ 1 // as Go's allocator has it
+	}
+	return (n + 15) &^ 15
+}
+
+// stateMemory returns how many words of memory beyond the entry its state has.
+func (e *entry) stateMemory() int {
+	if n := cap(e.account.State); n > shortState {
+		return n
+	}
+	return 0
+}
+
+// growth returns how many words of memory more the entry takes with another account.
+func (e *entry) growth(a algorithm.Account) int {
+	return stateWords(len(a.State), e.stateMemory()) + wordsOf(a.Extra) - int(e.words)
+}
+
+// set sets an entry's account, whose state it copies.
+func (e *entry) set(a algorithm.Account) {
+	has := e.stateMemory()
+	words := stateWords(len(a.State), has)
+	state := e.account.State
+	switch {
+	case words == 0:
+		state = e.short[:0]
+	case words != has:
+		state = make([]int64, 0, words)
+	}
+	e.words = int32(words + wordsOf(a.Extra))
+	a.State = append(state[:0], a.State...)
+	e.account = a
+}
