@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/server/engines"
+	"github.com/weirlimit/weir/server/limiters"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/memory"
 )
@@ -26,6 +29,12 @@ const (
 	MaxGrace = 10 * time.Minute
 	// MostKeys is the largest MaxKeys accepted.
 	MostKeys = 1 << 30
+	// DefaultMaxPeriod is the longest period that requests may name unless the Config has another: a month of 31 days.
+	DefaultMaxPeriod = 31 * 24 * time.Hour
+	// MostMaxPeriod is the largest MaxPeriod accepted.
+	MostMaxPeriod = 100 * 365 * 24 * time.Hour
+	// AnyLimit as AllowLimits lets requests name all limits.
+	AnyLimit = "any"
 	// LeastMemory and MostMemory bound the Memory accepted.
 	LeastMemory, MostMemory = memory.MinMaxBytes, 1 << 42
 )
@@ -57,6 +66,12 @@ type Config struct {
 	// accepted. Up to 4, read by Open; files that everybody can read are refused. Servers over one store settle each other's tokens if they have the keys in common. Empty: a
 	// random key, which is lost when the server ends.
 	TokenKeys []string
+	// MaxPeriod bounds the periods of limits that requests name, and the time in which their burst comes back. 0:
+	// DefaultMaxPeriod. The limits of policies have no such bound.
+	MaxPeriod time.Duration
+	// AllowLimits are the limits that requests may name: AnyLimit, Off for only those of policies, or limit texts with
+	// commas between them. Empty: AnyLimit.
+	AllowLimits string
 	// Memory bounds the memory of keys, in bytes. 0: memory.DefaultMaxBytes. With another store it must be 0.
 	Memory int64
 	// MaxKeys, if not 0, bounds the number of keys in memory too. With another store it must be 0.
@@ -117,6 +132,10 @@ func (c Config) checked() (Config, error) {
 	if err = c.checkStore(); err != nil {
 		return c, err
 	}
+	c.MaxPeriod = orDefault(c.MaxPeriod, DefaultMaxPeriod)
+	if _, err = c.rules(); err != nil {
+		return c, err
+	}
 	c.Memory = orDefault(c.Memory, memory.DefaultMaxBytes)
 	c.Version = orDefault(c.Version, "dev")
 	if c.Log == nil {
@@ -141,6 +160,8 @@ func (c Config) check() error {
 		return &ConfigError{"clients", "given", "there are no policies that would use them", "nothing, or config too"}
 	case c.Policies == "" && c.ClientsSnapshot != "":
 		return &ConfigError{"clients-snapshot", strconv.Quote(c.ClientsSnapshot), "there are no policies that would use it", "nothing, or config too"}
+	case c.MaxPeriod < time.Second || c.MaxPeriod > MostMaxPeriod:
+		return &ConfigError{"max-period", c.MaxPeriod.String(), "out of range", "1s to " + MostMaxPeriod.String()}
 	case c.Memory < LeastMemory || c.Memory > MostMemory:
 		return &ConfigError{"memory", sizeText(c.Memory), "out of range", sizeText(LeastMemory) + " to " + sizeText(MostMemory)}
 	case c.MaxKeys < 0 || c.MaxKeys > MostKeys:
@@ -176,6 +197,26 @@ func (c Config) checkStore() error {
 		return &ConfigError{"overflow", "share", onlyInMemory, "nothing"}
 	}
 	return nil
+}
+
+// rules are those for limits that requests name.
+func (c Config) rules() (limiters.Rules, error) {
+	r := limiters.Rules{MaxPeriod: c.MaxPeriod, Listed: true}
+	switch c.AllowLimits {
+	case "", AnyLimit:
+		r.Listed = false
+		return r, nil
+	case Off:
+		return r, nil
+	}
+	for text := range strings.SplitSeq(c.AllowLimits, ",") {
+		limit, err := weir.ParseLimit(strings.TrimSpace(text))
+		if err != nil {
+			return r, &ConfigError{"allow-limits", strconv.Quote(text), err.Error(), "any, off, or limits with commas between them"}
+		}
+		r.Limits = append(r.Limits, limit)
+	}
+	return r, nil
 }
 
 func (c Config) inMemory() bool { return c.Opened == nil && c.Store == InMemory }

@@ -101,7 +101,8 @@ func (s *Server) Reload() (err error) {
 
 // build makes the protocols over the store.
 func (s *Server) build() {
-	cfg, set, registry := s.cfg, limiters.New(s.store.Store), prometheus.NewRegistry()
+	restrict, _ := s.cfg.rules() // New has refused an error
+	cfg, set, registry := s.cfg, limiters.NewRestricted(s.store.Store, restrict), prometheus.NewRegistry()
 	stats := sources{store: s.store, policies: s.policies, panics: s.panics}
 	respBounds, httpBounds := cfg.connectionBounds(openFiles())
 	if len(cfg.ProxyProtocolFrom) > 0 {

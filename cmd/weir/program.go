@@ -86,6 +86,7 @@ func (p *program) parser(ctx context.Context, line *commandLine, exit func(int))
 		kong.Vars{
 			"resp": server.DefaultRESP, "http": server.DefaultHTTP,
 			"grace": server.DefaultGrace.String(), "table": postgres.DefaultTable, "store": server.StoreAccepted(), "memory": "1GiB",
+			"max_period":      "744h",
 			"max_connections": strconv.Itoa(server.DefaultMaxConnections),
 			"clients":         clients.Accepted,
 		},

@@ -31,6 +31,8 @@ type serveCommand struct {
 	ClientsSnapshot *string       `placeholder:"FILE" help:"Where to keep the clients, to start from while their database is away."`
 	TokenKey        []string      `sep:"none" placeholder:"FILE,..." help:"The key that signs the tokens of checks: a file of 32 random bytes or more, which not everybody can read. Daemons over one store have it in common. Tokens of the keys after the first are accepted too. Default: a random key for each process."`
 	TrustClientTime bool          `help:"Let requests say their own time. Whoever sets the time can pass any limit."`
+	MaxPeriod       time.Duration `default:"${max_period}" placeholder:"DURATION" help:"The longest period of a limit that a request names, and the longest time in which its burst may come back. Limits of policies have no such bound. Default: ${default}."`
+	AllowLimits     *string       `placeholder:"any|off|LIMIT,..." help:"The limits that requests may name: any, only those of policies (off), or these. Default: any."`
 	Memory          *string       `placeholder:"SIZE" help:"The most memory that keys may use, such as 512MiB or 2GB; beyond it, new keys and growing ones are denied. One name may use at most four fifths. Default: ${memory}."`
 	MaxKeys         *int          `placeholder:"N" help:"The most keys to hold in memory, besides the bound on memory. Default: no such bound."`
 	Overflow        *string       `placeholder:"deny|share" help:"The decision on new keys for which there is no room in memory: a denial (deny), or one budget for all of a limit (share). Default: deny."`
@@ -78,6 +80,12 @@ func (c *serveCommand) Validate() error {
 			return &server.ConfigError{Field: f.name, Value: `""`, Problem: "empty", Accept: f.accept}
 		}
 	}
+	if c.AllowLimits != nil && *c.AllowLimits == "" {
+		return &server.ConfigError{Field: "allow-limits", Value: `""`, Problem: "empty", Accept: "any, off, or limits with commas between them"}
+	}
+	if c.MaxPeriod == 0 {
+		return &server.ConfigError{Field: "max-period", Value: "0", Problem: "out of range", Accept: "1s to " + server.MostMaxPeriod.String()}
+	}
 	if c.Memory != nil {
 		if n, err := server.ParseSize(*c.Memory); err != nil || n == 0 {
 			return &server.ConfigError{
@@ -107,7 +115,7 @@ func (c *serveCommand) checkOverflow(text string) error {
 func (c *serveCommand) config(log *slog.Logger) server.Config {
 	cfg := server.Config{
 		RESP: c.RESP, HTTP: c.HTTP, TrustClientTime: c.TrustClientTime, Store: c.Store,
-		Grace: c.Grace, IdleTimeout: c.IdleTimeout, ProxyProtocolFrom: lists(c.ProxyProtocol), HTTPHosts: lists(c.HTTPHost), TokenKeys: lists(c.TokenKey), Version: version(), Log: log,
+		MaxPeriod: c.MaxPeriod, Grace: c.Grace, IdleTimeout: c.IdleTimeout, ProxyProtocolFrom: lists(c.ProxyProtocol), HTTPHosts: lists(c.HTTPHost), TokenKeys: lists(c.TokenKey), Version: version(), Log: log,
 	}
 	if c.Config != nil {
 		cfg.Policies, cfg.Clients = *c.Config, os.Getenv("WEIR_CLIENTS")
@@ -117,6 +125,9 @@ func (c *serveCommand) config(log *slog.Logger) server.Config {
 	}
 	if c.ClientsSnapshot != nil {
 		cfg.ClientsSnapshot = *c.ClientsSnapshot
+	}
+	if c.AllowLimits != nil {
+		cfg.AllowLimits = *c.AllowLimits
 	}
 	if c.Memory != nil {
 		cfg.Memory, _ = server.ParseSize(*c.Memory) // Validate has refused an error

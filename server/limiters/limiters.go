@@ -20,14 +20,18 @@ const throttleName = "CL.THROTTLE"
 // the limit's canonical text. It may be used by many goroutines at once.
 type Set struct {
 	store     store.Store
+	rules     Rules
 	bounds    *cache[*Bound] // by limit text, canonical or not
 	named     *cache[*Bound] // by limit text, name and whether debts are shared
 	throttles *cache[*Bound] // by capacity, count and period
 }
 
-// New returns a Set over s.
-func New(s store.Store) *Set {
-	return &Set{store: s, bounds: newCache[*Bound](), named: newCache[*Bound](), throttles: newCache[*Bound]()}
+// New returns a Set over s that accepts all limits.
+func New(s store.Store) *Set { return NewRestricted(s, Rules{}) }
+
+// NewRestricted returns a Set over s. Limits that the rules refuse are errors of Get, Bind and Throttle.
+func NewRestricted(s store.Store, r Rules) *Set {
+	return &Set{store: s, rules: r, bounds: newCache[*Bound](), named: newCache[*Bound](), throttles: newCache[*Bound]()}
 }
 
 // A Bound is a limit that the store has bound, with what its Binding can do besides.
@@ -131,6 +135,9 @@ func (s *Set) Throttle(capacity, count int64, period time.Duration) (*Bound, err
 }
 
 func (s *Set) bind(spec store.Spec) (b *Bound, err error) {
+	if err := s.rules.check(spec.Limit); err != nil {
+		return nil, err
+	}
 	b = &Bound{Limit: spec.Limit.Canonical(), Capacity: spec.Limit.Capacity()}
 	if b.Binding, err = s.store.Bind(spec); err != nil {
 		return nil, err
@@ -156,8 +163,8 @@ func (s *Set) Tick() time.Duration {
 	if ticker, ok := s.store.(interface{ Tick() time.Duration }); ok {
 		return ticker.Tick()
 	}
-	if b, err := s.Bind(nil, []byte("1/1s"), false); err == nil {
-		if inspector, ok := b.Binding.(store.Inspector); ok {
+	if b, err := s.store.Bind(store.Spec{Limit: algorithm.MustParseLimit("1/1s")}); err == nil {
+		if inspector, ok := b.(store.Inspector); ok {
 			return inspector.Program().Tick()
 		}
 	}
