@@ -56,7 +56,10 @@ var (
 	headless  = desc("weir_proxy_headers_refused_total", "Connections from proxies closed because they brought no header of the PROXY protocol that will do.", "protocol")
 	keys      = desc("weir_keys", "Keys held now; some of them may be fresh again.")
 	reclaimed = desc("weir_keys_reclaimed_total", "Keys forgotten because they were fresh again.")
-	overflows = desc("weir_overflowed_total", "Operations on new keys while the store was full of live ones.")
+	overflows = desc("weir_overflowed_total", "Operations on new keys for which the store had no room.")
+	memBytes  = desc("weir_memory_bytes", "Memory that keys use, of those in memory.")
+	maxBytes  = desc("weir_memory_max_bytes", "The most memory that keys may use: --memory.")
+	growths   = desc("weir_growth_refused_total", "Operations denied because the record of their key needed more memory than there was.")
 	healed    = desc("weir_store_healed_total", "States that were further ahead than their limit allows, made full debt: an engine's clock stepped back.")
 	conflicts = desc("weir_store_conflicts_total", "Swaps that lost to another process and were tried again.")
 	reloads   = desc("weir_store_reloads_total", "Scripts that the engine had forgotten and was sent again.")
@@ -71,7 +74,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements prometheus.Collector.
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		decisions, errs, undecided, open, accepted, refused, cut, panicked, headless, keys, reclaimed, overflows,
+		decisions, errs, undecided, open, accepted, refused, cut, panicked, headless, keys, reclaimed, overflows, memBytes, maxBytes, growths,
 		healed, conflicts, reloads, swept, failures,
 	} {
 		ch <- d
@@ -89,6 +92,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		gauge(ch, keys, s.Keys)
 		count(ch, reclaimed, s.Reclaimed)
 		count(ch, overflows, s.Overflowed)
+		gauge(ch, memBytes, s.Bytes)
+		gauge(ch, maxBytes, s.MaxBytes)
+		count(ch, growths, s.Refused)
 	}
 	if counter, ok := c.store.Store.(store.Counter); ok {
 		s := counter.Counts()

@@ -28,7 +28,8 @@ import (
 type Server struct {
 	cfg       Config
 	store     *kept
-	policies  *ruled // nil: there are none
+	policies  *ruled    // nil: there are none
+	fullness  *fullness // nil: the store is an engine
 	panics    *guard.Panics
 	started   time.Time
 	protocols []*protocol
@@ -77,6 +78,10 @@ func (s *Server) Open(ctx context.Context) error {
 		policies := s.policies
 		s.store, s.policies = nil, nil
 		return errors.Join(err, policies.close(), kept.close())
+	}
+	if kept.memory != nil {
+		s.fullness = &fullness{store: kept.memory, log: s.cfg.Log}
+		s.fullness.follow(s.panics) //nolint:contextcheck // until Close
 	}
 	s.cfg.logBounds(openFiles()) //nolint:contextcheck // a line in the log
 	if s.policies != nil {
@@ -176,7 +181,7 @@ func (s *Server) Store() string { return s.store.shown }
 
 // Status tells what the server runs on, after Open, and what it follows and could not read.
 func (s *Server) Status() httpapi.Status {
-	status := httpapi.Status{Version: s.cfg.Version, Store: s.store.kind, Started: s.started}
+	status := httpapi.Status{Version: s.cfg.Version, Store: s.store.kind, Started: s.started, Full: s.fullness.full()}
 	s.policies.status(&status)
 	return status
 }
@@ -255,6 +260,7 @@ func (s *Server) Close() error {
 	var err error
 	s.closing.Do(func() {
 		s.closeListeners()
+		s.fullness.close()
 		err = s.policies.close()
 		if s.store != nil {
 			err = errors.Join(err, s.closeStore())

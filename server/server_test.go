@@ -154,6 +154,8 @@ func TestMetricsCountWhatBothProtocolsDid(t *testing.T) {
 		`weir_connections_accepted_total{protocol="resp"} 3`,
 		`weir_keys 2`,
 		`weir_overflowed_total 1`,
+		`weir_growth_refused_total 0`,
+		`weir_memory_max_bytes 1.073741824e+09`,
 		`version="v1.2.3"`,
 		`go_goroutines `,
 	} {

@@ -14,6 +14,8 @@ type Status struct {
 	Started time.Time      `json:"started"`
 	Config  *ConfigStatus  `json:"config,omitempty"`  // nil without policies
 	Clients *ClientsStatus `json:"clients,omitempty"` // nil without a database of clients
+	// Full is true if the store in memory had no room for a key within the last minute.
+	Full bool `json:"-"`
 }
 
 // A ConfigStatus tells of the policies.
@@ -56,6 +58,7 @@ func (s Status) warnings() (list []string) {
 			list = append(list, warning)
 		}
 	}
+	add(s.Full, "the store has no room for more keys")
 	if c := s.Config; c != nil {
 		add(c.Refused != "", "the last change of the policies is refused")
 	}
