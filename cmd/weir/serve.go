@@ -183,7 +183,7 @@ func (c *serveCommand) serve(ctx context.Context, p *program, log *slog.Logger) 
 	if err := s.Open(ctx); err != nil {
 		return err
 	}
-	defer c.reloadAt(hangups, s, log)() //nolint:contextcheck // Reload ends by itself
+	defer c.reloadAt(hangups, s, log)()
 	c.greet(p.stdout, s, log)
 	if p.serving != nil {
 		p.serving(s)
