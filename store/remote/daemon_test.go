@@ -47,6 +47,7 @@ func (d *daemon) run(t testing.TB) {
 	if d.apart {
 		d.cfg.Opened = newApart()
 	}
+	d.cfg.MaxPeriod = server.MostMaxPeriod // the limits of the suite have any
 	s, err := server.New(d.cfg)
 	if err != nil {
 		t.Fatal(err)
