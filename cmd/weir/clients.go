@@ -171,7 +171,7 @@ func (c *clientsList) Run(ctx context.Context, p *program) error {
 type clientsCheck struct {
 	databaseFlag
 
-	Config string `type:"existingfile" placeholder:"FILE" help:"The policies: a plan that none of them has is then wrong too, and so is a limit that they refuse."`
+	Config string `env:"WEIR_CONFIG" type:"existingfile" placeholder:"FILE" help:"The policies: a plan that none of them has is then wrong too, and so is a limit that they refuse."`
 	JSON   bool   `name:"json" help:"List them as JSON, a line for each."`
 }
 

@@ -55,6 +55,11 @@ func TestEveryFlagHasAVariable(t *testing.T) {
 			t.Errorf("no flag has %s", variable)
 		}
 	}
+	for flag, variable := range flags {
+		if strings.HasSuffix(flag, " --config") && variable != "WEIR_CONFIG" {
+			t.Errorf("%s has %s; want WEIR_CONFIG", flag, variable)
+		}
+	}
 	help, _, _ := runProgram("help", "serve")
 	if help = strings.Join(strings.Fields(help), " "); !strings.Contains(help, "Default: 10s ($WEIR_GRACE).") {
 		t.Errorf("the help does not show the variable of --grace:\n%s", help)
