@@ -76,11 +76,10 @@ func (f *Follower) retry(ctx context.Context, now *Table) {
 	}
 	began := time.Now()
 	t, err := now.retry(f.check())
+	f.bad.next(began) // before the offer: a table that is refused waits too
 	if err == nil && len(t.bad) < len(now.bad) {
 		f.offer(ctx, t, f.mark)
-		return
 	}
-	f.bad.next(began)
 }
 
 // keep returns the first table with what the clients of bad rows have in the snapshot, if there is one of this database. A table of bad

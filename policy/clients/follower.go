@@ -330,8 +330,7 @@ func (f *Follower) next(ctx context.Context, d *Database, now *Table) (*Table, m
 		return nil, at, err
 	}
 	if !ok {
-		t, at, err := d.load(ctx, f.now, now, f.check())
-		return t, at, err
+		return d.load(ctx, f.now, now, f.check())
 	}
 	t, err := now.with(changed, f.check())
 	return t, at, err
