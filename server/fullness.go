@@ -34,7 +34,6 @@ func (f *fullness) follow(panics *guard.Panics) {
 	ctx, stop := context.WithCancel(context.Background())
 	f.stop = stop
 	f.done.Go(func() {
-		defer panics.Recover("fullness")
 		ticker := time.NewTicker(fullnessPeriod)
 		defer ticker.Stop()
 		for {
@@ -42,7 +41,7 @@ func (f *fullness) follow(panics *guard.Panics) {
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				f.check()
+				panics.Safe("fullness", f.check)()
 			}
 		}
 	})
