@@ -102,7 +102,10 @@ func (s *Set) bindGrant(v *inventory, g *Grant, own, before map[boundKey]*bound)
 // reason why [Set.UseClients] would refuse it, without the client's name. So a source of clients can leave out one bad client and use
 // the others. The function is for one pass over the clients, by one goroutine; it remembers its results by grant.
 func (s *Set) ClientCheck() func(client string, g *Grant) error {
-	v, own, results := s.current.Load(), map[boundKey]*bound{}, map[*Grant]error{}
+	v, own, results := s.load(), map[boundKey]*bound{}, map[*Grant]error{}
+	if v == nil {
+		return func(string, *Grant) error { return errNoPolicies }
+	}
 	return func(client string, g *Grant) error {
 		if len(v.sources) > 1 && !NamesSource(client) {
 			return fmt.Errorf("weir: the client is named by a value alone, and the policies take clients from %s; "+

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/panics"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -94,17 +95,22 @@ func (s *Set) settle(ctx context.Context, text string, late bool, cost func(*hol
 const settleTimeout = 10 * time.Second
 
 // together does something for each of n holdings, for all at the same time, so that it takes as
-// long as one store call.
+// long as one store call. A panic of do is raised again in the caller's goroutine, which can recover
+// from it.
 func together(n int, do func(i int)) {
 	if n == 1 {
 		do(0)
 		return
 	}
 	var wg sync.WaitGroup
+	errs := make([]error, n)
 	for i := range n {
-		wg.Go(func() { do(i) })
+		wg.Go(func() {
+			errs[i] = panics.Catch(func() error { do(i); return nil })
+		})
 	}
 	wg.Wait()
+	panics.Raise(errors.Join(errs...))
 }
 
 // endAll ends holdings, also when ctx has ended. It reports for each whether it was there, and

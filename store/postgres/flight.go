@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weirlimit/weir/internal/panics"
 	"github.com/weirlimit/weir/store/swap"
 )
 
@@ -53,12 +54,13 @@ func (f *flight) begin() {
 	f.gathering.flights.Go(f.run)
 }
 
-// run answers all joints. It has a context of its own: those of the callers end with them, and the joints of others must go on.
+// run answers all joints. A panic is an error of all of them, which await raises again. It has a context of its own:
+// those of the callers end with them, and the joints of others must go on.
 func (f *flight) run() {
 	defer f.gathering.end(f)
 	ctx, cancel := context.WithTimeout(context.Background(), f.gathering.timeout)
 	defer cancel()
-	err := f.swap(ctx)
+	err := panics.Catch(func() error { return f.swap(ctx) })
 	for _, j := range f.joints {
 		if j.err != nil { // it alone was refused
 			err := j.err

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weirlimit/weir/internal/panics"
 	"github.com/weirlimit/weir/store/swap"
 )
 
@@ -44,6 +45,7 @@ func (g *gathering) await(caller context.Context, j *joint) error {
 	}
 	select {
 	case <-j.done:
+		panics.Raise(j.err)
 		if errors.Is(j.err, errGivenUp) {
 			return g.givenUp(caller, swap.ErrNothingDone)
 		}

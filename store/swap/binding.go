@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/panics"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -84,6 +85,7 @@ func (s *Store) await(caller context.Context, name string, c *call) error {
 	}
 	select {
 	case <-c.done:
+		panics.Raise(c.err)
 		if !errors.Is(c.err, errGivenUp) {
 			return c.err
 		}

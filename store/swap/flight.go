@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/panics"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -26,7 +27,8 @@ func (s *Store) serve(name string) {
 	}
 }
 
-// run answers all calls. It has a context of its own: those of the callers end with them, and the calls of others must go on.
+// run answers all calls. A panic is an error of all of them, which await raises again. It has a context of its own:
+// those of the callers end with them, and the calls of others must go on.
 func (f *flight) run() {
 	ctx, cancel := context.WithTimeout(context.Background(), f.store.options.Timeout)
 	defer cancel()
@@ -34,10 +36,13 @@ func (f *flight) run() {
 	if len(f.calls) == 0 {
 		return
 	}
-	done, err := f.decide(ctx)
-	if !done && err == nil {
-		err = f.swap(ctx)
-	}
+	err := panics.Catch(func() error {
+		done, err := f.decide(ctx)
+		if !done && err == nil {
+			err = f.swap(ctx)
+		}
+		return err
+	})
 	for _, c := range f.calls {
 		if err == nil {
 			c.answer(c.refused)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/panics"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/swap"
 )
@@ -381,4 +382,27 @@ func TestClose(t *testing.T) {
 			t.Errorf("after Close: %v", err)
 		}
 	})
+}
+
+// A panic under a flight is the panic of each caller, who can recover from it. The name is then as
+// usable as before.
+func TestFlightPanicsInTheCallers(t *testing.T) {
+	engine := newShelf()
+	s := swap.New(engine, swap.Options{})
+	b := bind(t, s, "10/1h")
+	engine.before = func(string) error { panic("broken engine") }
+	func() {
+		defer func() {
+			p, ok := recover().(*panics.Panic)
+			if !ok || p.Value != "broken engine" || !strings.Contains(string(p.Stack), "flight_test.go") {
+				t.Errorf("recovered %v; want the panic of the engine with its stack", p)
+			}
+		}()
+		v, err := take(b, "k", 1)
+		t.Errorf("no panic, but %+v, %v", v, err)
+	}()
+	engine.before = nil
+	if v, err := take(b, "k", 1); err != nil || v.Remaining != 9 {
+		t.Errorf("after the panic: %+v, %v; want 9 remaining", v, err)
+	}
 }
