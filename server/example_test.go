@@ -85,3 +85,9 @@ func Example_policies() {
 	// <nil> true
 	// <nil> <nil>
 }
+
+func ExampleParseSize() {
+	bytes, err := server.ParseSize("512MiB")
+	fmt.Println(bytes, err)
+	// Output: 536870912 <nil>
+}

@@ -47,3 +47,15 @@ func ExampleSet_Bind() {
 	// 1 1 true <nil>
 	// 1ns true
 }
+
+// A set that accepts no period above an hour.
+func ExampleNewRestricted() {
+	set := limiters.NewRestricted(memory.New(memory.Options{}), limiters.Rules{MaxPeriod: time.Hour})
+	_, err := set.Get("login", []byte("5/1m"))
+	fmt.Println(err)
+	_, err = set.Get("login", []byte("5/24h"))
+	fmt.Println(err != nil)
+	// Output:
+	// <nil>
+	// true
+}

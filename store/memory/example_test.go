@@ -74,3 +74,19 @@ func ExampleStore_TakeAll() {
 	// true <nil>
 	// false <nil>
 }
+
+func ExampleStore_Largest() {
+	s := memory.New(memory.Options{})
+	login, err := s.Bind(store.Spec{Name: "login", Limit: algorithm.MustParseLimit("5/min")})
+	if err != nil {
+		panic(err)
+	}
+	for _, key := range []string{"user:1", "user:2"} {
+		if _, err := login.Do(context.Background(), key, algorithm.Op{Cost: 1}, store.OwnClock); err != nil {
+			panic(err)
+		}
+	}
+	largest := s.Largest()
+	fmt.Println(largest.Name, largest.Keys)
+	// Output: login 2
+}

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"maps"
 	"runtime"
 	"sync"
 	"time"
@@ -15,7 +16,12 @@ type programTable struct {
 	room    *room // counts programBytes for each
 	mu      sync.Mutex
 	byLimit map[algorithm.Limit]weak.Pointer[algorithm.Program]
+	peak    int // the most limits that byLimit had since it was made
 }
+
+// shrinkFrom is the peak from which a map that lost most of its limits is made again: Go's maps keep
+// the memory of their peak.
+const shrinkFrom = 64
 
 // programBytes is about what a Program takes, with its place in the table.
 const programBytes = 768
@@ -39,6 +45,7 @@ func (t *programTable) compile(limit algorithm.Limit) (*algorithm.Program, error
 		t.room.bytes.Add(programBytes) // not refused: policies must be bound
 	}
 	t.byLimit[limit] = weak.Make(p)
+	t.peak = max(t.peak, len(t.byLimit))
 	runtime.AddCleanup(p, t.forget, limit)
 	return p, nil
 }
@@ -51,4 +58,14 @@ func (t *programTable) forget(limit algorithm.Limit) {
 		delete(t.byLimit, limit)
 		t.room.bytes.Add(-programBytes)
 	}
+	if t.peak >= shrinkFrom && len(t.byLimit) < t.peak/4 {
+		t.shrink()
+	}
+}
+
+// shrink makes the map again with the limits that it has. The caller holds the mutex.
+func (t *programTable) shrink() {
+	smaller := make(map[algorithm.Limit]weak.Pointer[algorithm.Program], len(t.byLimit))
+	maps.Copy(smaller, t.byLimit)
+	t.byLimit, t.peak = smaller, len(smaller)
 }
