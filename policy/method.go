@@ -8,8 +8,9 @@ import (
 
 // withHead returns the matches of a policy with HEAD beside each GET: servers answer HEAD by the
 // handler of GET, which would otherwise run without the limit. A match keeps GET alone where HEAD is
-// listed elsewhere: where an enforced policy with limits lists HEAD, and matches all else that this
-// one does. In a not, GET stands for HEAD unless the match around it lists HEAD.
+// listed elsewhere: where an enforced policy with limits lists HEAD, is not for these GETs, and
+// matches all else that this one does. In a not, GET stands for HEAD unless the match around it lists
+// HEAD.
 func (c *Config) withHead(policy int) []Match {
 	matches := slices.Clone(c.Policies[policy].Match)
 	for i := range matches {
@@ -36,24 +37,25 @@ func addHead(methods []string) []string {
 }
 
 // limitsHead reports whether an enforced policy lists HEAD and matches all requests that m matches,
-// whatever their method.
+// whatever their method. A policy that matches these requests by GET, too, does not take the place of
+// m: a GET is charged to both, and so is a HEAD.
 func (c *Config) limitsHead(m *Match) bool {
 	narrow := *m
 	narrow.Method = nil
-	for i := range c.Policies {
-		p := &c.Policies[i]
-		if p.Mode == modeShadow || len(p.Limits) == 0 {
-			continue
-		}
-		for j := range p.Match {
-			if wide := p.Match[j]; lists(wide.Method, http.MethodHead) {
-				if wide.Method = nil; wide.includes(&narrow) {
-					return true
-				}
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Policies, func(p Policy) bool {
+		return p.Mode != modeShadow && len(p.Limits) > 0 &&
+			p.includes(&narrow, func(methods []string) bool { return lists(methods, http.MethodHead) }) &&
+			!p.includes(&narrow, func(methods []string) bool { return methods == nil || lists(methods, http.MethodGet) })
+	})
+}
+
+// includes reports whether a match of the policy has the methods and includes m, which has none.
+func (p *Policy) includes(m *Match, has func(methods []string) bool) bool {
+	return slices.ContainsFunc(p.Match, func(wide Match) bool {
+		ok := has(wide.Method)
+		wide.Method = nil
+		return ok && wide.includes(m)
+	})
 }
 
 func lists(methods []string, method string) bool {

@@ -23,6 +23,10 @@ func TestGetStandsForHead(t *testing.T) {
 		{`{name: a, match: {method: GET}, key: all, limits: [9/1s]}, {name: b, match: {method: HEAD, path: /y}, key: all, limits: [9/1s]}`, "HEAD /x", "a"},
 		{`{name: a, match: {method: GET}, key: all, limits: [9/1s]}, {name: b, match: {method: HEAD, not: {path: /x}}, key: all, limits: [9/1s]}`, "HEAD /x", "a"},
 		{`{name: a, match: {method: GET}, key: all, limits: [9/1s]}, {name: b, match: {method: HEAD}, mode: shadow, key: all, limits: [9/1s]}`, "HEAD /x", "a b"},
+		// Nor where a policy for GET and HEAD is beside this one.
+		{`{name: a, match: {method: GET, path: /x}, key: all, limits: [9/1s]}, {name: b, match: {method: [GET, HEAD]}, key: all, limits: [99/1s]}`, "HEAD /x", "a b"},
+		{`{name: a, match: {method: GET, path: /x}, key: all, limits: [9/1s]}, {name: b, match: [{method: GET}, {method: HEAD}], key: all, limits: [99/1s]}`, "HEAD /x", "a b"},
+		{`{name: a, match: [{method: GET, path: /x}, {method: HEAD, path: /x}], key: all, limits: [9/1s]}`, "HEAD /x", "a"},
 		{`{name: a, match: {not: {method: GET, path: /health}}, key: all, limits: [9/1s]}`, "HEAD /health", ""},
 		{`{name: a, match: {method: [HEAD, POST], not: {method: GET}}, key: all, limits: [9/1s]}`, "HEAD /", "a"},
 	} {
