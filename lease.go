@@ -38,7 +38,8 @@ type Lease struct {
 }
 
 // Acquire blocks until the key has room for the cost under a concurrent limit, takes it, and
-// returns a Lease, which is renewed in the background, at a third of the lease, until Release:
+// returns a Lease, which is renewed in the background until Release: at a third of the lease, and
+// at each tenth of it while the store fails:
 //
 //	lease, err := limiter.Acquire(ctx, "reports", 1)
 //	if err != nil {
@@ -111,15 +112,20 @@ func newLease(ctx context.Context, r *Reservation) *Lease {
 	if r.Lease() > 0 {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.renewal = time.AfterFunc(l.nextRenewal(), l.renew)
+		l.renewal = time.AfterFunc(l.nextRenewal(true), l.renew)
 	}
 	return l
 }
 
-// nextRenewal returns the time until the next renewal, which is not after the end of the lease. The
-// caller holds the mutex.
-func (l *Lease) nextRenewal() time.Duration {
-	return min(max(l.reservation.Lease()/3, minPoll), time.Until(l.until))
+// nextRenewal returns the time until the next renewal, which is not after the end of the lease. It
+// is shorter after a renewal that failed, so that a store that is back before the end is not too
+// late. The caller holds the mutex.
+func (l *Lease) nextRenewal(renewed bool) time.Duration {
+	pause := l.reservation.Lease() / 3
+	if !renewed {
+		pause = l.reservation.Lease() / 10
+	}
+	return min(max(pause, minPoll), time.Until(l.until))
 }
 
 // renew renews the lease, and plans the next renewal.
@@ -151,7 +157,7 @@ func (l *Lease) renew() {
 	case !kept && err == nil, !time.Now().Before(l.until):
 		l.end(ErrLeaseLost)
 	case !l.stopped:
-		l.renewal.Reset(l.nextRenewal())
+		l.renewal.Reset(l.nextRenewal(kept))
 	}
 }
 
