@@ -55,7 +55,7 @@ func (c Config) open(ctx context.Context) (*kept, error) {
 	defer cancel()
 	s, err := engines.Open(ctx, c.Store, engines.Options{TrustClientTime: c.TrustClientTime})
 	if err != nil {
-		return nil, &ConfigError{"store", engines.Shown(c.Store), whyNot(err), "a store that answers"}
+		return nil, openError(c.Store, err)
 	}
 	if warning := engines.Warning(c.Store); warning != "" {
 		c.Log.Warn("store: "+warning, "store", engines.Shown(c.Store))
@@ -77,6 +77,17 @@ func checker(s store.Store) (func(context.Context) error, error) {
 		_, err := b.Do(ctx, "", algorithm.Op{}, store.OwnClock)
 		return err
 	}, nil
+}
+
+// openError returns the error for a store that can't be opened. It has the accepted values that the
+// engine's error names, if it names some.
+func openError(url string, err error) *ConfigError {
+	shown := engines.Shown(url)
+	problem, accept, ok := strings.Cut(strings.TrimPrefix(whyNot(err), "store is "+shown+": "), "; accepted: ")
+	if !ok {
+		accept = "a store that answers"
+	}
+	return &ConfigError{"store", shown, problem, accept}
 }
 
 // whyNot says in words why an engine can't be used.

@@ -50,10 +50,13 @@ type helpCommand struct {
 // Run prints the help.
 func (c *helpCommand) Run(ctx context.Context, p *program) error {
 	if p.run(ctx, append(c.Command, "--help")) != exitOK {
-		return errShown
+		return errNoCommand
 	}
 	return nil
 }
+
+// errNoCommand is the error for the help of a command that does not exist, which run has printed.
+var errNoCommand = errors.New("no such command")
 
 // The exit codes of the program.
 const (
@@ -116,6 +119,8 @@ func (p *program) run(ctx context.Context, args []string) int {
 	switch {
 	case errors.Is(err, errShown):
 		return exitError
+	case errors.Is(err, errNoCommand):
+		return exitUsage
 	case err != nil:
 		return p.fail(err, exitError)
 	}

@@ -43,7 +43,7 @@ func TestHelpOfNoArgumentsAndOfCommands(t *testing.T) {
 	if out, log, code := runProgram("help", "policy", "check"); code != exitOK || out != want || !strings.Contains(out, "--strict") {
 		t.Errorf("help policy check: exit code %d, %s%s", code, log, out)
 	}
-	if out, log, code := runProgram("help", "serv"); code != exitError || out != "" || !strings.Contains(log, "serv") {
+	if out, log, code := runProgram("help", "serv"); code != exitUsage || out != "" || !strings.Contains(log, "serv") {
 		t.Errorf("help serv: exit code %d, %q, %q", code, log, out)
 	}
 }
