@@ -159,18 +159,16 @@ func (v *rules) mismatch(policy int, r *facts) *Mismatch {
 		if int(a.policy) != policy {
 			break
 		}
-		if m, held := a.mismatch(r); held > furthest {
-			if v.rules[policy].identifies(m.Field) {
-				m.Found = identity.Mask(m.Found)
-			}
+		if m, held := a.mismatch(r, v.identifies); held > furthest {
 			best, furthest = m, held
 		}
 	}
 	return best
 }
 
-// mismatch returns the first thing that does not hold, and how many held before.
-func (a *alternative) mismatch(r *facts) (m *Mismatch, held int) {
+// mismatch returns the first thing that does not hold, and how many held before. It masks the values
+// of sources that are secret.
+func (a *alternative) mismatch(r *facts, secret func(source) bool) (m *Mismatch, held int) {
 	if !a.matchesPath(r.Path) {
 		var texts []string
 		for i := range a.paths {
@@ -179,9 +177,16 @@ func (a *alternative) mismatch(r *facts) (m *Mismatch, held int) {
 		return &Mismatch{"path", strings.Join(texts, " or "), present(r.Path, r.Path != "")}, 0
 	}
 	for i, t := range a.tests {
-		if !t.holds(r) {
-			return &Mismatch{t.field(), t.want(), t.found(r)}, i + 1
+		if t.holds(r) {
+			continue
 		}
+		m = &Mismatch{t.field(), t.want(), t.found(r)}
+		if v, ok := t.(*valueTest); ok && secret(v.of) {
+			if value, has := v.of.first(r); has {
+				m.Found = identity.Mask(value)
+			}
+		}
+		return m, i + 1
 	}
 	return nil, len(a.tests) + 1
 }

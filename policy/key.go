@@ -99,12 +99,16 @@ func parseKeySource(text string) (s keySource, ok bool) {
 	case hash || s.of.kind == cookie:
 		s.hash = true
 	case s.of.kind == header:
-		s.hash = s.of.name == "Authorization" || s.of.name == "Proxy-Authorization" || s.of.name == "Cookie"
+		s.hash = holdsCredentials(s.of.name)
 	}
 	if s.hash {
 		s.text = hashPrefix + s.text
 	}
 	return s, true
+}
+
+func holdsCredentials(header string) bool {
+	return header == "Authorization" || header == "Proxy-Authorization" || header == "Cookie"
 }
 
 func parsePlainSource(text string) (s keySource, ok bool) {

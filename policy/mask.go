@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/weirlimit/weir/identity"
@@ -52,16 +53,17 @@ func (s *keySource) mask(text string) string {
 // names reports whether the value is a name that the client has, and not a fact about its request.
 func (s *keySource) names() bool { return s.of.kind != "" || s.hash }
 
-// identifies reports whether a policy tells clients apart by a field of a match, such as header.X-API-Key.
-func (r *rule) identifies(field string) bool {
-	for _, part := range append([]keyPart{r.client}, r.key...) {
-		for i := range part {
-			if part[i].names() && part[i].of.matchField() == field {
-				return true
-			}
-		}
+// identifies reports whether a policy distinguishes clients by the source, or the source is a header
+// that holds credentials.
+func (v *rules) identifies(s source) bool {
+	if s.kind == header && holdsCredentials(s.name) {
+		return true
 	}
-	return false
+	return slices.ContainsFunc(v.rules, func(r rule) bool {
+		return slices.ContainsFunc(append([]keyPart{r.client}, r.key...), func(part keyPart) bool {
+			return slices.ContainsFunc(part, func(k keySource) bool { return k.of == s })
+		})
+	})
 }
 
 // MaskClient returns a client's name for replies and logs. A name with a source keeps the source, and

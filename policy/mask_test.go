@@ -80,6 +80,32 @@ policies:
 	}
 }
 
+// A value that did not match is masked where any policy distinguishes clients by it, and where it
+// holds credentials; a value that the request does not have is none.
+func TestMismatchMasksNames(t *testing.T) {
+	const secret = "sk_live_4f9a8b7c6d5e4f3a"
+	s := newSet(t, `
+policies:
+  - {name: key, match: {header: {X-API-Key: "other*"}}, key: client_ip, limits: [5/1h]}
+  - {name: token, match: {query: {token: "other*"}}, key: ["hash:query:token", "header:X-API-Key"], limits: [5/1h]}
+  - {name: login, match: {header: {Authorization: "Basic *"}}, key: client_ip, limits: [5/1h]}
+`, policy.Options{})
+	r := request("GET /x")
+	r.Header = http.Header{"X-Api-Key": {secret}, "Authorization": {secret}}
+	r.RawQuery = "token=" + secret
+	for value, r := range map[string]*policy.Request{identity.Mask(secret): r, "none": request("GET /x")} {
+		e, err := s.Explain(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range e.Policies {
+			if p.Mismatch == nil || p.Mismatch.Found != value {
+				t.Errorf("%s: the mismatch is %v, want one with %s", p.Name, p.Mismatch, value)
+			}
+		}
+	}
+}
+
 func TestMaskClient(t *testing.T) {
 	const secret = "sk_live_4f9a8b7c6d5e4f3a"
 	hashed, err := policy.ClientName("hash:header:X-API-Key=" + secret)
