@@ -11,7 +11,6 @@ import (
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/admission"
-	"github.com/weirlimit/weir/identity"
 )
 
 func must[T any](v T, err error) T {
@@ -73,11 +72,9 @@ func ExampleFailures() {
 	// 12 9000
 }
 
-// Two at once for each user; the lease is renewed for as long as a request takes.
+// Two at once for each client; the lease is renewed for as long as a request takes.
 func ExampleAdmission_Finish() {
-	gate := must(admission.New(must(weir.New(weir.MustParseLimit("concurrent 2 lease=30s"))), admission.Options{
-		Key: identity.Key{identity.Header("X-User")},
-	}))
+	gate := must(admission.New(must(weir.New(weir.MustParseLimit("concurrent 2 lease=30s"))), admission.Options{}))
 	first, second := gate.Admit(get("/")), gate.Admit(get("/"))
 	fmt.Println(first.Outcome, second.Outcome, gate.Admit(get("/")).Outcome)
 	first.Finish(admission.Response{})

@@ -80,8 +80,11 @@ func ExampleNewServer_policies() {
 policies:
   - name: heavy
     match: {path: /grpc.testing.TestService/UnaryCall}
-    key: [header:x-api-key]
+    key: ["hash:header:x-api-key"]
     limits: [1/1h]
+  - name: address # bounds a client that makes up keys
+    key: [client_ip]
+    limits: [100/1m]
 `), "weir.yaml")
 	if err != nil {
 		log.Fatal(err)
@@ -106,9 +109,9 @@ policies:
 	_, err = client.EmptyCall(context.Background(), &pb.Empty{})
 	fmt.Println(status.Code(err))
 	// Output:
-	// a OK ["heavy";q=1;w=3600]
-	// a ResourceExhausted ["heavy";q=1;w=3600]
-	// b OK ["heavy";q=1;w=3600]
+	// a OK ["heavy";q=1;w=3600, "address";q=100;w=60]
+	// a ResourceExhausted ["heavy";q=1;w=3600, "address";q=100;w=60]
+	// b OK ["heavy";q=1;w=3600, "address";q=100;w=60]
 	// OK
 }
 

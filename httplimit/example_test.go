@@ -75,7 +75,8 @@ func ExamplePerClient() {
 	// true <nil>
 }
 
-// Three failed logins per hour from an address for each user, however many succeed.
+// Three failed logins per hour from an address, however many succeed. A second limit by user name
+// belongs beside it: examples/nethttp has both.
 func ExampleNew_logins() {
 	limiter, err := weir.New(weir.MustParseLimit("3/1h"), weir.WithName("logins")) // what is settled later needs a name
 	if err != nil {
@@ -83,7 +84,6 @@ func ExampleNew_logins() {
 	}
 	failures, err := httplimit.New(limiter, httplimit.Options{
 		Name:   "failed logins",
-		Key:    identity.Key{identity.Peer.Source(), identity.Func("user", func(r *http.Request) string { return r.FormValue("user") })},
 		Charge: admission.Failures,
 	})
 	if err != nil {

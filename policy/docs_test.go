@@ -1,8 +1,11 @@
 package policy_test
 
 import (
+	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/weirlimit/weir/policy"
@@ -26,5 +29,48 @@ func TestDocumentedSamples(t *testing.T) {
 		if err := s.Validate(instance(t, sample[1])); err != nil {
 			t.Errorf("%s\n%v", sample[1], err)
 		}
+	}
+}
+
+// Samples of policies in the documentation and in examples have no warning: nobody should copy a policy
+// that clients can avoid.
+func TestSamplesHaveNoWarning(t *testing.T) {
+	fenced, indented, quoted := regexp.MustCompile("(?s)```yaml\n(policies:.*?)```"),
+		regexp.MustCompile(`(?m)^    policies:\n(?:      .*\n)+`), regexp.MustCompile("(?s)`\n(policies:\n.*?)`")
+	samples := 0
+	err := filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+		example := strings.HasSuffix(path, "_test.go") && strings.HasPrefix(filepath.Base(path), "example")
+		if err != nil || !example && filepath.Ext(path) != ".md" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		found := indented.FindAllString(string(text), -1)
+		for _, sample := range append(fenced.FindAllStringSubmatch(string(text), -1), quoted.FindAllStringSubmatch(string(text), -1)...) {
+			found = append(found, sample[1])
+		}
+		for _, sample := range found {
+			config, err := policy.Parse([]byte(sample), path)
+			if err != nil {
+				continue // a sample of errors
+			}
+			samples++
+			set, err := policy.New(config, policy.Options{})
+			if err != nil {
+				t.Errorf("%s: %v", path, err)
+				continue
+			}
+			for _, w := range set.Warnings() {
+				if !w.Note {
+					t.Errorf("%v, in the sample\n%s", w, sample)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil || samples < 12 {
+		t.Errorf("%d samples: %v", samples, err)
 	}
 }

@@ -40,6 +40,10 @@ policies:
     key: ["hash:header:X-API-Key"]
     limits: ["100/1m"]
     plans: {gold: ["1000/1m"], blocked: deny}
+  - name: api-address # bounds a client that makes up keys
+    match: {path: "/api/**"}
+    key: [client_ip]
+    limits: ["3000/1m"]
 `), "weir.yaml"))
 	set := must(policy.New(config, policy.Options{}))
 	login := &policy.Request{
@@ -53,7 +57,9 @@ policies:
 	if err := set.UseClients(someClients{name: {Plan: "gold"}}); err != nil {
 		panic(err)
 	}
-	d := must(set.Check(ctx, &policy.Request{Method: "GET", Path: "/api/users", Header: http.Header{"X-Api-Key": {"key-1"}}}))
+	d := must(set.Check(ctx, &policy.Request{
+		Method: "GET", Path: "/api/users", ClientIP: netip.MustParseAddr("192.0.2.1"), Header: http.Header{"X-Api-Key": {"key-1"}},
+	}))
 	fmt.Println(d.Allowed, d.Remaining, d.Each[0].Plan, d.Each[0].Role.String())
 	for _, s := range set.Stats() {
 		fmt.Println(s.Policy, s.Allowed, s.Denied)
@@ -66,6 +72,7 @@ policies:
 	// login 2 1
 	// login-user 3 0
 	// api 1 0
+	// api-address 1 0
 }
 
 // someClients are clients by name, as a table of a database has them.
@@ -185,7 +192,7 @@ func ExampleSet_Explain() {
 	set := must(policy.New(must(policy.Parse([]byte(`
 policies:
   - {name: login, match: {method: POST, path: /login}, key: [client_ip], limits: [5/1m]}
-  - {name: api, match: {path: "/api/**"}, key: ["header:X-API-Key|client_ip"], limits: [100/1m, concurrent 8 lease=30s]}
+  - {name: api, match: {path: "/api/**"}, key: [client_ip], limits: [100/1m, concurrent 8 lease=30s]}
 `), "weir.yaml")), policy.Options{}))
 	request := &policy.Request{Method: "GET", Path: "/api/users", ClientIP: netip.MustParseAddr("192.0.2.1")}
 	explanation := must(set.Explain(context.Background(), request))
@@ -199,12 +206,12 @@ policies:
 	// login does not match: path is /api/users, and would have to be /login
 	//
 	// api matches
-	//   key      client_ip=192.0.2.1
+	//   key      192.0.2.1
 	//   plan     none: there are no clients; the default limits apply
 	//   cost     1
 	//   limit    100/1m: 100 of 100 remain, would allow
 	//   limit    concurrent 8 lease=30s: 8 of 8 remain, would allow
-	// {"limit":"concurrent 8 lease=30s","role":"enforced","key":"client_ip=192.0.2.1","cost":1,"allowed":true,"capacity":8,"remaining":8,"retry_after_us":0,"reset_after_us":0,"delay_us":0}
+	// {"limit":"concurrent 8 lease=30s","role":"enforced","key":"192.0.2.1","cost":1,"allowed":true,"capacity":8,"remaining":8,"retry_after_us":0,"reset_after_us":0,"delay_us":0}
 	// {"allowed":true,"policies":[{"name":"login","matched":false,…
 }
 

@@ -41,7 +41,7 @@ func Example() {
 	config, err := policy.Parse([]byte(`
 policies:
   - name: api
-    key: ["header:X-Client"]
+    key: ["attribute:tenant"] # which the caller has verified
     limits: ["100/1m"]
     plans: {gold: ["1000/1m"]}
 `), "weir.yaml")
@@ -63,7 +63,7 @@ policies:
 	defer follower.Close()
 
 	for _, client := range []string{"acme", "umbrella"} {
-		d, err := set.Check(ctx, &policy.Request{Path: "/", Header: map[string][]string{"X-Client": {client}}})
+		d, err := set.Check(ctx, &policy.Request{Path: "/", Attributes: map[string]string{"tenant": client}})
 		fmt.Println(client, d.Limit, err)
 	}
 	status := follower.Status()
