@@ -31,19 +31,26 @@ type owner struct {
 type ownerTable struct {
 	mu      sync.Mutex
 	byText  map[string]*owner
-	byIndex atomic.Pointer[[]*owner] // replaced, not changed; index 0 is never used
-	vacant  []uint64                 // indexes that can be used again
+	byIndex [mostOwners + 1]atomic.Pointer[owner] // index 0 is never used
+	used    int                                   // indexes below this one were used
+	vacant  []uint64                              // indexes that can be used again
+	futile  int                                   // owners that found no index since the last search
 }
+
+// searchEvery is how many owners find no index between two searches for vacant ones: a search looks
+// at all owners, and a client that names a new limit with each request causes many.
+const searchEvery = 64
 
 func (t *ownerTable) init() {
 	common := &owner{label: "all other names", index: commonOwner}
 	common.bindings.Store(math.MaxInt32) // never vacant
 	t.byText = map[string]*owner{}
-	t.byIndex.Store(&[]*owner{nil, common})
+	t.byIndex[commonOwner].Store(common)
+	t.used = commonOwner + 1
 }
 
 // of returns the owner of a key, by its fingerprint.
-func (t *ownerTable) of(lo uint64) *owner { return (*t.byIndex.Load())[lo&ownerMask] }
+func (t *ownerTable) of(lo uint64) *owner { return t.byIndex[lo&ownerMask].Load() }
 
 // bind returns the owner of this text for a binding, of which release is called when it is no longer used.
 func (t *ownerTable) bind(text, label string) *owner {
@@ -63,39 +70,51 @@ func (o *owner) release() { o.bindings.Add(-1) }
 func releaseWith[B any](binding *B, o *owner) { runtime.AddCleanup(binding, (*owner).release, o) }
 
 func (t *ownerTable) add(text, label string) *owner {
-	all := *t.byIndex.Load()
-	if len(t.vacant) == 0 && len(all) > mostOwners {
-		t.vacate(all)
-	}
-	o := &owner{text: text, label: label, index: uint64(len(all))}
+	o := &owner{text: text, label: label}
 	switch {
-	case len(t.vacant) > 0:
+	case t.used <= mostOwners:
+		o.index = uint64(t.used)
+		t.used++
+	case t.findVacant():
 		o.index = t.vacant[len(t.vacant)-1]
 		t.vacant = t.vacant[:len(t.vacant)-1]
-	case len(all) > mostOwners:
-		return all[commonOwner]
+	default:
+		return t.byIndex[commonOwner].Load()
 	}
-	next := make([]*owner, max(len(all), int(o.index)+1))
-	copy(next, all)
-	next[o.index] = o
-	t.byIndex.Store(&next)
+	t.byIndex[o.index].Store(o)
 	t.byText[text] = o
 	return o
 }
 
-// vacate finds the owners that have no keys and no bindings. No key can be added to them: that takes a binding.
-func (t *ownerTable) vacate(all []*owner) {
-	for _, o := range all[commonOwner+1:] {
-		if o.bindings.Load() == 0 && o.keys.Load() == 0 && o == t.byText[o.text] {
-			delete(t.byText, o.text)
-			t.vacant = append(t.vacant, o.index)
+// findVacant reports whether there is a vacant index. It searches for owners that have no keys and no
+// bindings. No key can be added to them: that takes a binding.
+func (t *ownerTable) findVacant() bool {
+	if len(t.vacant) > 0 {
+		return true
+	}
+	if t.futile%searchEvery == 0 {
+		for i := commonOwner + 1; i < t.used; i++ {
+			if o := t.byIndex[i].Load(); o.bindings.Load() == 0 && o.keys.Load() == 0 {
+				delete(t.byText, o.text)
+				t.vacant = append(t.vacant, o.index)
+			}
 		}
 	}
+	if len(t.vacant) > 0 {
+		t.futile = 0
+		return true
+	}
+	t.futile++
+	return false
 }
 
 // largest returns the owner that uses most.
 func (t *ownerTable) largest() (most *owner) {
-	for _, o := range (*t.byIndex.Load())[commonOwner:] {
+	for i := commonOwner; i < len(t.byIndex); i++ {
+		o := t.byIndex[i].Load()
+		if o == nil {
+			break
+		}
 		if most == nil || o.bytes.Load() > most.bytes.Load() {
 			most = o
 		}
