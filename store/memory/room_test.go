@@ -37,8 +37,11 @@ func checkHeap(t *testing.T, s *memory.Store, before int64) {
 // TestFloodStaysWithinMaxBytes: keys without end under any limit, with a name or without, take no more memory than MaxBytes.
 func TestFloodStaysWithinMaxBytes(t *testing.T) {
 	texts := append([]string{"sliding-buckets 10/1h cells=3600", "100/month", "concurrent 3 lease=1h"}, limits...)
-	for _, name := range []string{"", "name"} {
-		for _, text := range texts {
+	for n, name := range []string{"", "name"} {
+		for i, text := range texts {
+			if testing.Short() && i%2 != n {
+				continue // each limit once, with a name or without
+			}
 			t.Run(fmt.Sprintf("%q %s", name, text), func(t *testing.T) {
 				before := heap()
 				s := memory.New(memory.Options{MaxBytes: maxBytes})
@@ -141,6 +144,9 @@ func TestFloodLeavesRoomForOthers(t *testing.T) {
 	for _, text := range []string{"1/24h", "sliding-window 1/24h"} {
 		for _, options := range []memory.Options{{MaxBytes: maxBytes}, {MaxKeys: 100_000}} {
 			for floods := 1; floods <= 2; floods++ { // each takes four fifths of what the one before left
+				if testing.Short() && floods == 1 {
+					continue // two are harder
+				}
 				t.Run(fmt.Sprintf("%s %+v %d", text, options, floods), func(t *testing.T) {
 					s := memory.New(options)
 					for f := range floods {
