@@ -82,7 +82,8 @@ func (s *Set) bindClients(v *inventory, clients Clients, before map[boundKey]*bo
 	return own, err
 }
 
-// bindGrant binds the limits of a grant, if it has its own, and reports if it makes no sense under these policies.
+// bindGrant binds the limits of a grant, if it has its own, or returns an error for an invalid
+// grant.
 func (s *Set) bindGrant(v *inventory, g *Grant, own, before map[boundKey]*bound) error {
 	if g.Plan != "" {
 		if !v.plans[g.Plan] {
@@ -98,9 +99,10 @@ func (s *Set) bindGrant(v *inventory, g *Grant, own, before map[boundKey]*bound)
 	return nil
 }
 
-// ClientCheck returns a function that reports whether a client with a grant could be used under the current policies: nil, or the
-// reason why [Set.UseClients] would refuse it, without the client's name. So a source of clients can leave out one bad client and use
-// the others. The function is for one pass over the clients, by one goroutine; it remembers its results by grant.
+// ClientCheck returns a function that checks a client and its grant under the current policies. The
+// function returns nil, or the reason of a refusal by [Set.UseClients], without the client's name.
+// So a source of clients can leave out a bad client. The function is for one pass over the clients,
+// by one goroutine; it caches results by grant.
 func (s *Set) ClientCheck() func(client string, g *Grant) error {
 	v, own, results := s.load(), map[boundKey]*bound{}, map[*Grant]error{}
 	if v == nil {
@@ -169,7 +171,7 @@ func ownKey(r *rule, i int, limit weir.Limit) boundKey {
 	return boundKey{r.name + "/" + strconv.Itoa(i+1), limit.Canonical()}
 }
 
-// findGrant sets the name of the client that the request has for the policy, and its grant.
+// findGrant sets the client of the request under the policy, and the client's grant.
 func (v *rules) findGrant(a *applied, request *facts) {
 	if v.clients == nil || a.rule.client == nil {
 		return
@@ -188,7 +190,7 @@ func (v *rules) findGrant(a *applied, request *facts) {
 	}
 }
 
-// findGroup returns the limits that apply to the client.
+// findGroup returns the limits of the client.
 func (v *rules) findGroup(a *applied) *group {
 	r, grant := a.rule, a.grant
 	if grant == nil {

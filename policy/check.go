@@ -43,9 +43,12 @@ type claim struct {
 
 // Check decides a request. All limits of all policies that match it are charged together, or none is: the decision lists what stands for each.
 //
-// A candidate is tried on clients that have the default limits. Limits that are not enforced are charged when the request passes all others, as it would be if they were enforced: a policy in shadow mode when no
-// enforced policy denies, a candidate when no other policy does. Each policy's are charged together, or none of them. A request that is denied holds nothing, and has no
-// token: of a candidate that would admit it, rates are charged the cost or estimate at once, and leases are given back at once.
+// A candidate is tried on clients that have the default limits. Limits that are not enforced are
+// charged when the request passes all others, as it would be if they were enforced: a policy in
+// shadow mode when no enforced policy denies, a candidate when no other policy does. Each policy's
+// are charged together, or none of them. A denied request holds nothing, and has no token: under a
+// candidate that would admit the request, rates are charged the cost or estimate at once, and
+// leases are given back at once.
 //
 // The error is a [*RequestError] if the request makes no sense, or that of ctx. An error of the store is not one: policies then do as their on_store_error says,
 // and Decision.Failed is the error.
@@ -79,8 +82,9 @@ func (s *Set) Check(ctx context.Context, r *Request) (Decision, error) {
 	if err := c.decide(ctx, &d); err != nil {
 		return Decision{}, err
 	}
-	if !d.Allowed && len(held) > 0 { // leases of candidates, which a request that is denied does not hold
-		_, _ = s.endAll(ctx, held, func(*holding) algorithm.Op { return algorithm.Op{} }) // they expire by themselves
+	if !d.Allowed && len(held) > 0 { // leases of candidates: a denied request holds none
+		// they expire by themselves
+		_, _ = s.endAll(ctx, held, func(*holding) algorithm.Op { return algorithm.Op{} })
 		return d, nil
 	}
 	if len(held) > 0 {
@@ -138,7 +142,8 @@ type checking struct {
 	held     *[]holding // and not in here: appending to it would put all of this on the heap
 	// unasked is set when the store failed at limits that are not enforced: it is not asked for more of them.
 	unasked bool
-	// denied is set when the enforced limits deny: a candidate is then charged the estimate, and reserves nothing.
+	// denied is set when the enforced limits deny: a candidate is then charged the estimate, and
+	// reserves nothing.
 	denied bool
 }
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// chosenByClient reports whether a client can give the source any value: then each value that it
-// makes up is another key. The method and the path are not among them: they select the resource.
+// chosenByClient reports whether a client can give the source any value, and so invent keys. The
+// method and the path do not count: they select the resource.
 func (s keySource) chosenByClient() bool {
 	switch s.of.kind {
 	case header, query, cookie:
@@ -17,9 +17,9 @@ func (s keySource) chosenByClient() bool {
 	return s.text == "host"
 }
 
-// warnChosen warns about policies that a client avoids, or whose budget it renews, by a field that
-// it fills in. A policy of the same requests that counts addresses or attributes bounds both: with
-// such a companion there is no warning.
+// warnChosen warns about policies that a client avoids, or whose budget a client renews, by a field
+// of its own. A companion bounds both, without a warning: a policy for these requests under
+// addresses or attributes.
 func (p *problems) warnChosen(v *inventory) {
 	var companions []*Policy
 	for i := range v.rules {
@@ -44,7 +44,7 @@ func (p *problems) warnMatch(companions []*Policy, c *Policy, field string) {
 		if m.Header == nil && m.Query == nil && len(m.Not) == 0 {
 			continue
 		}
-		open := *m // without all that the client chooses
+		open := *m // without the fields of the client's choice
 		open.Header, open.Query = nil, nil
 		open.Not = slices.DeleteFunc(slices.Clone(m.Not), func(n Match) bool { return n.chosenByClient() })
 		if includesOne(c.Match, &open) || hasCompanion(companions, []Match{open}) {
@@ -84,7 +84,7 @@ func (p *problems) warnKey(companions []*Policy, r *rule, c *Policy, field strin
 	}
 }
 
-// warnPlans warns about plans that follow a field that is no secret.
+// warnPlans warns about plans by fields without a secret.
 func (p *problems) warnPlans(r *rule, c *Policy, field string) {
 	n := slices.IndexFunc(r.client, func(s keySource) bool { return s.chosenByClient() && !s.hash })
 	if r.plans == nil || n < 0 {
@@ -103,13 +103,13 @@ func (m keyMaker) chosenByClient() bool {
 	return slices.ContainsFunc(m, func(part keyPart) bool { return slices.ContainsFunc(part, keySource.chosenByClient) })
 }
 
-// boundsEveryClient reports whether the policy limits each request that matches it, under a key that
-// no client chooses.
+// boundsEveryClient reports whether the policy limits each matching request, under a key beyond the
+// client's choice.
 func (r *rule) boundsEveryClient() bool {
 	return r.role == Enforced && len(r.limits.limits) > 0 && !r.key.chosenByClient()
 }
 
-// chosenByClient reports whether every client can send a request that matches.
+// chosenByClient reports whether every client can send a matching request.
 func (m *Match) chosenByClient() bool {
 	return (m.Header != nil || m.Query != nil || m.Host != nil) && m.ClientIP == nil && m.Attributes == nil
 }
@@ -119,8 +119,8 @@ func hasCompanion(companions []*Policy, matches []Match) bool {
 	return slices.ContainsFunc(companions, func(c *Policy) bool { return includesAll(c.Match, matches) })
 }
 
-// includesAll reports whether the wide list matches each request that the narrow one matches. It
-// compares the texts, and may return false where it is true.
+// includesAll reports whether the wide list matches all requests of the narrow list. It compares
+// texts, and may return a false negative.
 func includesAll(wide, narrow []Match) bool {
 	if len(narrow) == 0 {
 		return includesOne(wide, &Match{})
@@ -132,7 +132,7 @@ func includesOne(wide []Match, narrow *Match) bool {
 	return len(wide) == 0 || slices.ContainsFunc(wide, func(m Match) bool { return m.includes(narrow) })
 }
 
-// includes reports whether m matches each request that the narrow one matches, as includesAll does.
+// includes reports whether m matches all requests of narrow, as includesAll does.
 func (m *Match) includes(narrow *Match) bool {
 	within := func(wide, narrow []string) bool {
 		return wide == nil || narrow != nil && !slices.ContainsFunc(narrow, func(s string) bool { return !slices.Contains(wide, s) })
@@ -150,8 +150,8 @@ func (m *Match) includes(narrow *Match) bool {
 		named(m.Header, narrow.Header) && named(m.Query, narrow.Query) && named(m.Attributes, narrow.Attributes)
 }
 
-// pathsInclude reports whether the wide patterns match each path of the narrow ones, as includesAll
-// does.
+// pathsInclude reports whether the wide patterns match all paths of the narrow patterns, as
+// includesAll does.
 func pathsInclude(wide, narrow []string) bool {
 	if len(wide) == 0 || slices.Contains(wide, "**") {
 		return true

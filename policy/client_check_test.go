@@ -7,7 +7,7 @@ import (
 	"github.com/weirlimit/weir/policy"
 )
 
-// ClientCheck refuses each client that UseClients would refuse with all others, and accepts the others.
+// ClientCheck refuses the clients that make UseClients fail, and accepts all further clients.
 func TestClientCheck(t *testing.T) {
 	one := newSet(t, `
 policies:

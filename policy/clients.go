@@ -23,12 +23,12 @@ type Grant struct {
 //
 // A client is named by its source and its value: client_ip=192.0.2.7, client_ip=2001:db8:1:2::/64,
 // header:X-Api-Key=k1, attribute:tenant=acme, or hash:header:X-Api-Key=# and the SHA-256, as
-// [ClientName] writes it. So the value of a header is never taken for an address. Where all policies
-// with plans take their clients from one source (or, without plans, all policies), a client that has
-// no grant under this name may have one under its value alone, such as acme.
+// [ClientName] writes it. So the value of a header is never taken for an address. Where all
+// policies with plans (without plans: all policies) take their clients from one source, a client
+// without a grant under this name may have a grant under its value alone, such as acme.
 //
-// Clients that can have both kinds of names may have a method Unqualified() int, which returns how
-// many of them are values alone. A Set with several sources refuses such clients.
+// Clients with both kinds of names may have a method Unqualified() int, which returns the number of
+// names without a source. A Set with several sources refuses these names.
 type Clients interface {
 	// Grant returns the client's grant; ok is false for one that has none, whose limits are the default ones. The Grant is not changed
 	// after it was returned.
@@ -49,7 +49,7 @@ func (s *keySource) name() string {
 	return "client_ip"
 }
 
-// client returns the client's name, of a value that is not empty.
+// client returns the client's name for a value, which is not empty.
 func (s *keySource) client(value string) string {
 	switch {
 	case s.hash:
@@ -57,16 +57,16 @@ func (s *keySource) client(value string) string {
 	case s.v6 == 0:
 		return s.text + "=" + value
 	case strings.Contains(value, ":") && !strings.Contains(value, "/"):
-		return "client_ip=" + value + "/128" // client_ip= and an address without bits is its network
+		// client_ip= and an address without bits is its network
+		return "client_ip=" + value + "/128"
 	}
 	return "client_ip=" + value
 }
 
-// ClientName returns the name of a client in its canonical form, as [Clients] have it, and a name
-// without a source as it is. It reads client_ip=2001:db8:1:2::7 as the network of 64 bits that
+// ClientName returns the canonical form of a client's name, as in [Clients], and a name without a
+// source unchanged. It reads client_ip=2001:db8:1:2::7 as the network of 64 bits that
 // client_ip counts, and hash:header:X-API-Key= and a secret as the hash of the secret. The error
-// names a source or a value that no request has. A value that begins with # and has a SHA-256 is
-// hashed already.
+// names an impossible source or value. A value of # and a SHA-256 counts as hashed.
 func ClientName(text string) (string, error) {
 	source, value, named := strings.Cut(text, "=")
 	if !named {
@@ -103,7 +103,7 @@ func ClientName(text string) (string, error) {
 }
 
 // NamesSource reports whether a client's name has a source, as in client_ip=192.0.2.7. A Set never
-// looks up a value that reads like that as it is: a header with this value is not the address.
+// looks up such a value without a source: a header with this value is not the address.
 func NamesSource(client string) bool {
 	source, _, ok := strings.Cut(client, "=")
 	if ok {

@@ -29,7 +29,7 @@ type rule struct {
 	name      string
 	key       keyMaker
 	client    keyPart // nil: there are no plans
-	unnamed   bool    // clients that are named by their value alone are looked up, too
+	unnamed   bool    // clients without a source in their name are looked up, too
 	cost      coster
 	limits    *group
 	plans     map[string]*group
@@ -53,7 +53,7 @@ type inventory struct {
 	// plans are the names of all plans, byName the rules.
 	plans  map[string]bool
 	byName map[string]*rule
-	// sources are the names of the sources that clients are taken from.
+	// sources are the names of the clients' sources.
 	sources []string
 
 	warnings []Warning // in the order of the file
@@ -90,7 +90,7 @@ func compile(c *Config, p *problems) *inventory {
 }
 
 // findSources sets the sources of clients: of the policies with plans, or of all if none has plans.
-// A name without a source is unambiguous only where there is one.
+// A name without a source is unambiguous only with one source.
 func (v *inventory) findSources() {
 	plans := len(v.plans) > 0
 	for i := range v.rules {

@@ -122,7 +122,7 @@ type problems struct {
 
 	warnings []Warning
 	regexes  int                 // in paths, so far
-	noted    map[weir.Limit]bool // limits of one unit that have a note, in place of all of them
+	noted    map[weir.Limit]bool // units with a note, each as a limit
 }
 
 // missing notes that a field is missing.
@@ -137,7 +137,7 @@ func (p *problems) addf(field, format string, args ...any) {
 	p.atf(p.position(field), field, format, args...)
 }
 
-// position returns the place of a field in the file, or that of the field which it would be in.
+// position returns the place of a field in the file, or the place of its parent.
 func (p *problems) position(field string) position {
 	pos, ok := p.config.where[field]
 	for !ok && field != "" {

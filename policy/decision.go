@@ -13,9 +13,9 @@ type Decision struct {
 	Denied []string
 	// Failed is the error of the store if it could not decide; policies then did as their on_store_error says.
 	Failed error
-	// Token settles the request when its work is done, if there is something to settle: a lease of a concurrency limit, or a
-	// reservation. It is signed text, and works in every process that has the same store and the same key (Options.TokenKeys). Otherwise,
-	// and if the request is denied, it is empty.
+	// Token settles the request when its work is done, if there is something to settle: a lease of
+	// a concurrency limit, or a reservation. It is signed text, for every process with the store
+	// and the key (Options.TokenKeys). Otherwise, and if the request is denied, it is empty.
 	Token string
 }
 
@@ -43,7 +43,7 @@ type LimitDecision struct {
 	Name  string
 	Plan  string     // of the client, "" for the default limits; "own" for limits of its own
 	Limit weir.Limit // the zero Limit for a plan that is deny or unlimited
-	Key   string     // as it is counted; it may have a secret of the client in it, see MaskedKey
+	Key   string     // of the state; may contain a secret of the client, see MaskedKey
 	Cost  int64
 	Role  Role
 	// Failed says that the store could not decide: the policy did as its on_store_error says. What stands for the limit is then not known, unless Local is set.
@@ -51,5 +51,5 @@ type LimitDecision struct {
 	// Local says that this process alone decided, because the store could not: on_store_error local.
 	Local bool
 
-	rule *rule // of the policy; nil in a LimitDecision that no Set made
+	rule *rule // of the policy; nil without a Set
 }

@@ -24,7 +24,8 @@ policies:
 	fmt.Printf("%q\n", set.Keys(&policy.Request{Path: "/login", Attributes: map[string]string{"user": "bob"}}))
 	fmt.Printf("%q\n", set.Keys(&policy.Request{Path: "/"}))
 
-	// Whoever logs or shows a decision masks what the client may want to keep to itself.
+	// A log or reply with a decision has the masked key: the client may want to keep its name
+	// private.
 	d, err := set.Check(context.Background(), &policy.Request{Path: "/login", Attributes: map[string]string{"user": "bob"}})
 	if err != nil {
 		log.Fatal(err)
@@ -36,7 +37,7 @@ policies:
 	// bob #81b637d8
 }
 
-// A source of clients leaves out one that the policies would refuse, and uses the others.
+// A source of clients leaves out a client that the policies refuse, and uses the rest.
 func ExampleSet_ClientCheck() {
 	config, err := policy.Parse([]byte(`
 policies:

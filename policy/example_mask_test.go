@@ -6,7 +6,7 @@ import (
 	"github.com/weirlimit/weir/policy"
 )
 
-// Replies and logs have the mask of a client's name. Only an address is shown as it is.
+// Replies and logs have the mask of a client's name. Only addresses are shown in full.
 func ExampleMaskClient() {
 	for _, client := range []string{"client_ip=192.0.2.7", "header:X-API-Key=key-1", "acme"} {
 		fmt.Println(policy.NamesSource(client), policy.MaskClient(client))
@@ -17,7 +17,7 @@ func ExampleMaskClient() {
 	// false #822b33ad
 }
 
-// A rule whose key the client chooses limits nobody. The warning comes with its place.
+// A rule under a key of the client's choice limits nobody. The warning has its place.
 func ExampleSet_Warnings() {
 	config := must(policy.Parse([]byte(`policies: [{name: login, key: ["header:X-User"], limits: [5/1h]}]`), "weir.yaml"))
 	for _, w := range must(policy.New(config, policy.Options{})).Warnings() {

@@ -22,7 +22,7 @@ func must[T any](v T, err error) T {
 }
 
 // A service limits logins by address and, apart from it, by user, and calls of its API by key, with
-// plans. The key is a secret: its hash stands for it.
+// plans. The key is a secret, and only its hash is used.
 func Example() {
 	ctx := context.Background()
 	config := must(policy.Parse([]byte(`

@@ -8,15 +8,16 @@ import (
 )
 
 // Bounds on a request. Policies refuse a request with a method, host or path beyond them with a
-// [RequestError], and one with a query, header, cookie or attribute beyond them where a policy reads
-// it: a request that is too long to be matched is never taken for one that matches nothing.
+// [RequestError], and a query, header, cookie or attribute beyond them where a policy reads it: a
+// request too long for a match is never decided as a request without a policy.
 const (
 	MaxMethod     = 128      // bytes
 	MaxHost       = 1 << 10  // bytes
 	MaxPath       = 8 << 10  // bytes, decoded
 	MaxQuery      = 32 << 10 // bytes, as in the URL
 	MaxParameters = 1000     // parameters of the query, cookies, or values of one header
-	MaxValue      = 32 << 10 // bytes of all values of one header, of all cookies, or of one attribute
+	// bytes of all values of one header, of all cookies, or of one attribute
+	MaxValue = 32 << 10
 )
 
 // facts are a request and its parsed parts. Each part is parsed at most once for all policies, when
@@ -27,12 +28,12 @@ type facts struct {
 	query  url.Values
 	jar    []*http.Cookie
 	parsed struct{ query, jar bool }
-	// wrong has the first part that is beyond its bound, if any. That part has no values. It is a list
-	// so that a Request need not be on the heap.
+	// wrong has the first part beyond its bound, if any. The part has no values. A list keeps
+	// Requests off the heap.
 	wrong []*RequestError
 }
 
-// bounds returns the error of a method, host or path that is too long.
+// bounds returns an error for a method, host or path beyond its bound.
 func (r *Request) bounds() error {
 	for _, part := range [...]struct {
 		name string
@@ -50,7 +51,7 @@ func tooLong(field string, size, most int, unit string) *RequestError {
 	return &RequestError{field, fmt.Sprintf("%d %s", size, unit), fmt.Sprintf("at most %d %s", most, unit)}
 }
 
-// within reports whether a size is within its bound, and notes the first that is not.
+// within reports whether a size is within its bound, and records the first error.
 func (f *facts) within(kind, name string, size, most int, unit string) bool {
 	if size > most && len(f.wrong) == 0 {
 		f.wrong = []*RequestError{tooLong(strings.TrimSuffix(kind+" "+name, " "), size, most, unit)}
@@ -74,8 +75,8 @@ func (f *facts) field(name string) []string {
 	return values
 }
 
-// parameters returns the parameters of the query, as package net/url reads them: without those that
-// it can't read.
+// parameters returns the parameters of the query, as package net/url reads them: without unreadable
+// parameters.
 func (f *facts) parameters() url.Values {
 	if !f.parsed.query {
 		f.parsed.query = true

@@ -10,7 +10,7 @@ import (
 	"github.com/weirlimit/weir/policy"
 )
 
-// manyReaders are policies that each read the query, a cookie and a header.
+// manyReaders are policies, each with a query, a cookie and a header.
 func manyReaders(n int) string {
 	var b strings.Builder
 	b.WriteString("policies:\n")
@@ -54,7 +54,7 @@ func TestCookiesAreParsedOnce(t *testing.T) {
 	}
 }
 
-// A request that is too long to be matched is refused, and never taken for one that matches nothing.
+// A request too long for a match is refused, and never decided as a request without a policy.
 func TestRequestsBeyondTheBounds(t *testing.T) {
 	s := newSet(t, `policies:
   - {name: all, key: client_ip, limits: [1000000/1s]}

@@ -17,20 +17,20 @@ const (
 	quiet = 50 * time.Millisecond
 	// again is how long a file that was refused is left alone: the reason may go away, without a change of the file.
 	again = 10 * time.Second
-	// steady is the time between two reads that must be equal before a change counts: a writer that
-	// pauses leaves half a file, which can be valid. A rename is in use after quiet and steady.
+	// steady is the time between two equal reads, after which a change counts: a writer that pauses
+	// leaves half a file, which can be valid. A rename is in use after quiet and steady.
 	steady = 250 * time.Millisecond
 	// rereads is the most pairs of reads of one Reload.
 	rereads = 8
 )
 
-// errUnsteady is the error of a file that changes all the time.
+// errUnsteady is the error for a file that changes between all reads.
 var errUnsteady = errors.New("weir: policies: the file is being written")
 
-// Reload reads the file and replaces the configuration by it. What is wrong is refused as a whole, logged, and shown in
-// [Set.Status]. Every Reload that is refused is logged, also for the same reason as before. It reads
-// the file twice, a quarter of a second apart, and takes it once both reads are equal: half a file is
-// not taken. A file that changes for 2 seconds on end is refused.
+// Reload reads the file and replaces the configuration. An invalid file is rejected as a whole,
+// logged, and shown in [Set.Status]. Every rejected Reload is logged, also for an old reason.
+// Reload reads the file twice, a quarter of a second apart, until two reads are equal, so half a
+// file is not used. A file that changes for 2 seconds on end is rejected.
 func (s *Set) Reload(path string) error {
 	if s.load() == nil {
 		return errNoPolicies
@@ -38,13 +38,14 @@ func (s *Set) Reload(path string) error {
 	before := s.Status().Config.Err
 	data, err := readSteady(func() ([]byte, error) { return read(path) })
 	err = s.reload(path, data, err)
-	if err != nil && before != nil && before.Error() == err.Error() { // note is silent about it
+	// note does not log a known reason
+	if err != nil && before != nil && before.Error() == err.Error() {
 		s.log.Error("a change was refused again; what was in use stays", "of", "policies", "source", path, "error", err)
 	}
 	return err
 }
 
-// readSteady reads until two reads that are steady apart are equal.
+// readSteady reads until two reads, steady apart, are equal.
 func readSteady(read func() ([]byte, error)) ([]byte, error) {
 	data, err := read()
 	for range rereads {
@@ -71,8 +72,11 @@ func (s *Set) reload(path string, data []byte, err error) error {
 	return err
 }
 
-// Follow replaces the configuration whenever the file changes, until ctx ends; it returns ctx's error. The file may be written anew, be renamed over, or be a link that
-// comes to point elsewhere. A change counts when two reads a quarter of a second apart are equal. A change that is refused is logged once, and shown in [Set.Status] until the next is taken; it is tried again when there are other clients, and now and then.
+// Follow replaces the configuration whenever the file changes, until ctx ends; it returns ctx's
+// error. The file may be written anew, be renamed over, or be a link that comes to point elsewhere.
+// A change counts when two reads a quarter of a second apart are equal. A rejected change is logged
+// once, and shown in [Set.Status] until the next change; it is tried again after a change of the
+// clients, and every 10 seconds.
 func (s *Set) Follow(ctx context.Context, path string) error {
 	if s.load() == nil {
 		return errNoPolicies
@@ -132,8 +136,7 @@ type follower struct {
 	path string
 	read func(context.Context) ([]byte, error)
 	seen [sha256.Size]byte
-	// next is what the last look read for the first time at since. The zero Time is that there is no
-	// such content.
+	// next is the digest of a new content, read first at since. The zero Time: there is none.
 	next  [sha256.Size]byte
 	since time.Time
 	// refused is when it was refused last, the zero Time if it was taken; clients are how often there had been other clients by then.
@@ -148,7 +151,7 @@ func (f *follower) lookAgain(ctx context.Context, settle *time.Timer) {
 	}
 }
 
-// look reads the file, and reloads what it has not seen, or what may be refused no longer. It reports
+// look reads the file, and reloads new content, or rejected content whose retry is due. It reports
 // whether the content changed and has to be read again, after steady.
 func (f *follower) look(ctx context.Context) (changed bool) {
 	data, err := f.read(ctx)

@@ -111,7 +111,8 @@ func TestHalfAFileIsNotTaken(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- f.run(ctx, events, nil) }()
-		for _, part := range []string{halfFile, halfFile + "  - {na", halfFile, allFile[:len(allFile)-1]} { // each looks done for a while
+		// each looks done for a while
+		for _, part := range []string{halfFile, halfFile + "  - {na", halfFile, allFile[:len(allFile)-1]} {
 			file.Store(part)
 			events <- fsnotify.Event{}
 			time.Sleep(steady)
@@ -140,7 +141,7 @@ func TestHalfAFileIsNotTaken(t *testing.T) {
 	})
 }
 
-// Reload reads until two reads are equal, and gives up on a file that changes all the time.
+// Reload reads until two reads are equal, and gives up after many different reads.
 func TestReloadReadsTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		parts := []string{"a", "ab", "abc", "abc", "never"}

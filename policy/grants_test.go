@@ -12,7 +12,7 @@ import (
 	"github.com/weirlimit/weir/policy"
 )
 
-// countedClients reports clients that are named by a value alone.
+// countedClients reports clients without a source in their name.
 type countedClients struct{ staticClients }
 
 func (c countedClients) Unqualified() int {
@@ -75,7 +75,7 @@ func TestSourcesHaveBudgetsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// Names without a source stay good where there is one source, and are refused where there are several.
+// Names without a source are valid with one source, and refused with several.
 func TestNamesWithoutASource(t *testing.T) {
 	granted := countedClients{staticClients{"k1": plan("gold"), "client_ip=10.0.0.5": plan("gold"), "10.0.0.5": plan("gold")}}
 	const one = `policies: [{name: api, key: "header:X-API-Key", limits: [1/1h], plans: {gold: 9/1h}}, {name: other, key: client_ip, limits: [1/1h]}]`
@@ -101,7 +101,7 @@ func TestNamesWithoutASource(t *testing.T) {
 	}
 }
 
-// The client of a policy with a composite key is the first part, or the part that client names.
+// The client of a policy with a composite key is the first part, or the part in client.
 func TestGrantsOfCompositeKeys(t *testing.T) {
 	s := newSet(t, `policies:
   - {name: first, key: [client_ip, "header:X-API-Key"], limits: [1/1h], plans: {gold: 9/1h}}

@@ -29,7 +29,7 @@ type keySource struct { //nolint:recvcheck // chosenByClient is an argument of s
 	text   string // in its canonical form
 	of     source // of a kind with names
 	v4, v6 int    // of client_ip: bits
-	hash   bool   // its SHA-256 stands for the value
+	hash   bool   // the value is replaced by its SHA-256
 }
 
 // A keyMaker makes the keys of a policy.
@@ -88,8 +88,8 @@ func (p *problems) keyPart(text, field string) (part keyPart) {
 // hashPrefix marks a source whose value is secret.
 const hashPrefix = "hash:"
 
-// parseKeySource reads a source. The values of cookies and of the headers that hold credentials are
-// always hashed.
+// parseKeySource reads a source. The values of cookies and of headers with credentials are always
+// hashed.
 func parseKeySource(text string) (s keySource, ok bool) {
 	plain, hash := strings.CutPrefix(text, hashPrefix)
 	if s, ok = parsePlainSource(plain); !ok {
@@ -135,8 +135,7 @@ func parsePlainSource(text string) (s keySource, ok bool) {
 	return s, false
 }
 
-// value returns the value that the request has, not hashed. It is "" without one, and for an empty
-// one.
+// value returns the value in the request, not hashed, or "" if it is missing or empty.
 func (s *keySource) value(r *facts) string {
 	switch {
 	case s.of.kind != "":
@@ -181,9 +180,9 @@ func (p keyPart) value(r *facts) (of *keySource, value string) {
 }
 
 // key returns the request's key: its parts with commas between them. Where a part has alternatives,
-// the name of the source comes first. A part that the request does not have is -. Commas and bytes
-// that can't be printed are written as %XX. A part that is secret or longer than 128 bytes is # and
-// its SHA-256. No two tuples have one key.
+// the name of the source comes first. A missing part is -. Commas and unprintable bytes are written
+// as %XX. A secret part, or a part of more than 128 bytes, is # and its SHA-256. No two tuples have
+// one key.
 func (m keyMaker) key(r *facts) string {
 	if len(m) == 1 && len(m[0]) == 1 {
 		return m[0][0].encode(m[0][0].value(r))

@@ -8,9 +8,8 @@ import (
 	"github.com/weirlimit/weir/policy"
 )
 
-// A reservation that has expired is charged in full by a late commit: the cost that the request
-// says, as debt where there is no room; the policy's own cost where the policy says it. A lease is
-// left alone.
+// An expired reservation is charged in full by a late commit: the cost of the request, as debt
+// where there is no room; the policy's own cost where the policy has one. A lease is left alone.
 func TestCommitLate(t *testing.T) {
 	s := newTimed(t, `
 policies:
@@ -59,8 +58,8 @@ func TestReservationsAreRenewed(t *testing.T) {
 	s.wantLeft("/", 9, 880, 3, 380)
 }
 
-// A reservation that expired is taken again by a renewal. If there is no room, the token stays for
-// a later one, and for a late commit.
+// A renewal takes an expired reservation again. Without room the token stays valid for a later
+// renewal, and for a late commit.
 func TestReservationsThatExpiredAreRenewed(t *testing.T) {
 	s := newTimed(t, "policies: [{name: a, key: all, limits: [fixed-window 10/48h], cost: \"attribute:tokens\"}]", policy.Options{})
 	token := s.hold("6", time.Minute).Token

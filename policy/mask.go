@@ -7,8 +7,9 @@ import (
 	"github.com/weirlimit/weir/identity"
 )
 
-// MaskedKey returns Key for replies and logs: the parts that a request names itself by, which may be secrets, are masked as
-// [identity.Mask] does. Those are values of headers, parameters, cookies and attributes; addresses, methods, hosts and paths stay.
+// MaskedKey returns Key for replies and logs: values of headers, parameters, cookies and
+// attributes, which may be secrets, are masked as [identity.Mask] does; addresses, methods, hosts
+// and paths stay.
 func (d *LimitDecision) MaskedKey() string {
 	if d.rule == nil {
 		return identity.MaskPart(d.Key)
@@ -16,7 +17,7 @@ func (d *LimitDecision) MaskedKey() string {
 	return d.rule.key.mask(d.Key)
 }
 
-// mask masks the parts of a key that key returned.
+// mask masks the parts of a key.
 func (m keyMaker) mask(key string) string {
 	if len(m) == 0 {
 		return key
@@ -50,7 +51,7 @@ func (s *keySource) mask(text string) string {
 	return identity.MaskPart(text)
 }
 
-// names reports whether the value is a name that the client has, and not a fact about its request.
+// names reports whether the value is a name of the client, and not a property of its request.
 func (s *keySource) names() bool { return s.of.kind != "" || s.hash }
 
 // identifies reports whether a policy distinguishes clients by the source, or the source is a header
@@ -66,9 +67,9 @@ func (v *rules) identifies(s source) bool {
 	})
 }
 
-// MaskClient returns a client's name for replies and logs. A name with a source keeps the source, and
-// an address; any other value is masked as [identity.Mask] does. A value that is hashed already has
-// the same digits as its secret.
+// MaskClient returns a client's name for replies and logs. A name with a source keeps the source,
+// and an address; all further values are masked as [identity.Mask] does. A hashed value has the
+// digits of its secret.
 func MaskClient(name string) string {
 	source, value, ok := strings.Cut(name, "=")
 	if !ok {

@@ -11,7 +11,8 @@ import (
 	"github.com/weirlimit/weir/policy"
 )
 
-// Keys and clients that are secrets of the client are masked in explanations, and the rest stays readable.
+// Keys and clients that are secrets of the client are masked in explanations, and the rest stays
+// readable.
 func TestExplanationMasksNames(t *testing.T) {
 	const secret = "sk_live_4f9a8b7c6d5e4f3a"
 	s := newTimed(t, `
@@ -61,7 +62,7 @@ policies:
 			if strings.Contains(all, secret[:5]) {
 				t.Errorf("it shows the secret: %s", all)
 			}
-			if !strings.Contains(all, "us") { // of a field by which no client is told apart
+			if !strings.Contains(all, "us") { // of a field that identifies no client
 				t.Errorf("it does not show the region: %s", all)
 			}
 		}

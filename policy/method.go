@@ -7,9 +7,9 @@ import (
 )
 
 // withHead returns the matches of a policy with HEAD beside each GET: servers answer HEAD by the
-// handler of GET, which would otherwise run without the limit. A match keeps GET alone where HEAD is
-// listed elsewhere: where an enforced policy with limits lists HEAD, is not for these GETs, and
-// matches all else that this one does. In a not, GET stands for HEAD unless the match around it lists
+// handler of GET, which would otherwise run without the limit. A match keeps GET alone where HEAD
+// is listed elsewhere: where an enforced policy with limits lists HEAD, is not for these GETs, and
+// matches all requests of the match. In a not, GET includes HEAD unless the surrounding match lists
 // HEAD.
 func (c *Config) withHead(policy int) []Match {
 	matches := slices.Clone(c.Policies[policy].Match)
@@ -36,9 +36,9 @@ func addHead(methods []string) []string {
 	return slices.Insert(slices.Clone(methods), i+1, http.MethodHead)
 }
 
-// limitsHead reports whether an enforced policy lists HEAD and matches all requests that m matches,
-// whatever their method. A policy that matches these requests by GET, too, does not take the place of
-// m: a GET is charged to both, and so is a HEAD.
+// limitsHead reports whether an enforced policy lists HEAD and matches all requests of m, whatever
+// their method. A policy that matches these requests by GET, too, does not replace m: a GET is
+// charged to both, and so is a HEAD.
 func (c *Config) limitsHead(m *Match) bool {
 	narrow := *m
 	narrow.Method = nil

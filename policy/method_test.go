@@ -7,7 +7,7 @@ import (
 	"github.com/weirlimit/weir/policy"
 )
 
-// GET stands for HEAD, unless HEAD is listed elsewhere for the same requests.
+// GET includes HEAD, unless a different policy lists HEAD for these requests.
 func TestGetStandsForHead(t *testing.T) {
 	for _, c := range []struct {
 		policies, line string

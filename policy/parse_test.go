@@ -233,12 +233,12 @@ func TestLoadSaysWhatIsWrongWithTheFile(t *testing.T) {
 	}
 }
 
-// FuzzParse parses texts, and decides and explains a request by those that are valid.
+// FuzzParse parses texts, and decides and explains a request by the valid texts.
 //
 //	go test ./policy -run '^$' -fuzz 'FuzzParse$' -fuzzminimizetime 10x
 //
-// Without -fuzzminimizetime the engine spends up to a minute on making each new text shorter, in which
-// it tries no other: it ran 16 texts a second, and runs thousands with it.
+// Without -fuzzminimizetime the engine spends up to a minute on making each new text shorter, in
+// which it tries no other: it ran 16 texts a second, and runs thousands with it.
 func FuzzParse(f *testing.F) {
 	for _, text := range valid {
 		f.Add(text)
@@ -250,7 +250,7 @@ func FuzzParse(f *testing.F) {
 	r.Host, r.RawQuery = "api.example.com", "q=1&b=%61"
 	r.Header = http.Header{"X-Api-Key": {"k"}, "Cookie": {"sid=1"}}
 	f.Fuzz(func(t *testing.T, text string) {
-		if len(text) > 1<<13 { // a longer text finds nothing that a shorter one does not
+		if len(text) > 1<<13 { // longer texts find nothing more
 			return
 		}
 		c, err := policy.Parse([]byte(text), "w.yaml")

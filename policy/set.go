@@ -23,9 +23,10 @@ type Options struct {
 	Log *slog.Logger
 	// Clock tells the time instead of the store, for traffic of another time. nil is the store's own clock. A store that decides by its engine's clock does not take it.
 	Clock func() time.Time
-	// TokenKeys sign the tokens of decisions: the first signs, and tokens that are signed with any of them are accepted. Up to 4 keys of 32 or more random
-	// bytes. Sets over one store settle each other's tokens if they have the keys in common. Empty is a random key, which is lost with the Set: others, and
-	// the program after a restart, refuse its tokens.
+	// TokenKeys sign the tokens of decisions: the first signs, and all of them verify. Up to 4 keys
+	// of 32 or more random bytes. Sets over one store settle each other's tokens if they share the
+	// keys. Empty: a random key, which is lost with the Set, so that no other Set accepts its
+	// tokens.
 	TokenKeys [][]byte
 }
 
@@ -142,7 +143,8 @@ func (s *Set) apply(c *Config, clients Clients) error {
 	return nil
 }
 
-// Warnings returns the warnings about the configuration in use, in the order of the file. They must not be changed.
+// Warnings returns the warnings about the configuration in use, in the order of the file. They must
+// not be changed.
 func (s *Set) Warnings() []Warning {
 	v := s.load()
 	if v == nil {

@@ -13,28 +13,28 @@ import (
 	"github.com/weirlimit/weir/store"
 )
 
-// Release ends what a request holds when its work is done: its leases of concurrency are given
-// back, and what it reserved is its cost. The error is [ErrToken], [ErrSettled], or one of the
-// store, after which it can be tried again: nothing is given back twice. It is ErrSettled also if
-// leases were ended, and what was reserved was not there any more, so that no cost was charged.
-// Release, Commit and Cancel do their work also when ctx has ended.
+// Release settles a token at the end of the work: leases are given back, and reservations are
+// charged in full. The error is [ErrToken], [ErrSettled], or an error of the store, after which
+// Release can be retried: nothing is given back twice. It is ErrSettled also if leases were ended
+// but the reservation had expired, so no cost was charged. Release, Commit and Cancel do their work
+// also when ctx has ended.
 func (s *Set) Release(ctx context.Context, token string) error {
 	return s.settle(ctx, token, false, func(h *holding) int64 { return h.units })
 }
 
-// Commit is Release for a request that reserved an estimate (Request.Hold), at its real cost: units
-// beyond the estimate are taken, as debt where there is no room, and the rest of the estimate is
-// given back. Where the policy says the cost, and not the request, it stays as it is. If the
-// reservation has expired, nothing is charged, and the error is ErrSettled: a Commit can't
-// distinguish that from a token that is settled, and can be retried.
+// Commit is Release for a request with an estimate (Request.Hold), at its real cost: units beyond
+// the estimate are taken, as debt where there is no room, and the rest of the estimate is given
+// back. A cost from the policy, not the request, stays unchanged. If the reservation has expired,
+// nothing is charged, and the error is ErrSettled: Commit can't distinguish an expired token from a
+// settled one, and can be retried.
 func (s *Set) Commit(ctx context.Context, token string, cost int64) error {
 	return s.commit(ctx, token, cost, false)
 }
 
-// CommitLate is Commit for the holder of a token who has not settled it: if a reservation has
-// expired, its whole cost is charged all the same, as debt where there is no room. So work is
-// charged however long it takes. Call it once for each token: a second call charges the cost again.
-// After an error, retry with Commit.
+// CommitLate is Commit for an unsettled token: if a reservation has expired, the whole cost is
+// charged all the same, as debt where there is no room. So work is charged whatever its length.
+// Call CommitLate once for each token: a second call charges the cost again. After an error, retry
+// with Commit.
 func (s *Set) CommitLate(ctx context.Context, token string, cost int64) error {
 	return s.commit(ctx, token, cost, true)
 }
@@ -51,14 +51,14 @@ func (s *Set) commit(ctx context.Context, token string, cost int64, late bool) e
 	})
 }
 
-// Cancel gives back all that a request holds, for work that was not done. Without Request.Hold that
-// is its leases only.
+// Cancel gives back all holdings of a request whose work was not done. Without Request.Hold these
+// are its leases only.
 func (s *Set) Cancel(ctx context.Context, token string) error {
 	return s.settle(ctx, token, false, func(*holding) int64 { return 0 })
 }
 
-// settle ends all that is held. cost returns the cost of a reservation, which is charged also
-// without one if it is late.
+// settle ends all holdings. cost returns the cost of a reservation; if late is set, an expired
+// reservation is charged too.
 func (s *Set) settle(ctx context.Context, text string, late bool, cost func(*holding) int64) error {
 	if s.load() == nil {
 		return errNoPolicies
@@ -90,13 +90,12 @@ func (s *Set) settle(ctx context.Context, text string, late bool, cost func(*hol
 	return nil
 }
 
-// settleTimeout bounds a settlement and a renewal, whatever the number of holdings and whatever the
-// store's own timeout.
+// settleTimeout bounds a settlement and a renewal, for any number of holdings and any timeout of
+// the store.
 const settleTimeout = 10 * time.Second
 
-// together does something for each of n holdings, for all at the same time, so that it takes as
-// long as one store call. A panic of do is raised again in the caller's goroutine, which can recover
-// from it.
+// together calls do for each of n holdings, concurrently, in the time of one store call. A panic of
+// do is raised again in the caller's goroutine, which can recover.
 func together(n int, do func(i int)) {
 	if n == 1 {
 		do(0)
@@ -114,7 +113,7 @@ func together(n int, do func(i int)) {
 }
 
 // endAll ends holdings, also when ctx has ended. It reports for each whether it was there, and
-// returns the errors of those that are not quiet.
+// returns the errors of holdings that are not quiet.
 func (s *Set) endAll(ctx context.Context, held []holding, commit func(*holding) algorithm.Op) (there []bool, errs []error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
@@ -128,8 +127,8 @@ func (s *Set) endAll(ctx context.Context, held []holding, commit func(*holding) 
 	return there, errs
 }
 
-// end gives back a lease, or commits a reservation, and reports whether it was there, or is charged
-// without.
+// end gives back a lease, or commits a reservation, and reports whether it was there or was charged
+// late.
 func (s *Set) end(ctx context.Context, h *holding, commit algorithm.Op) (there bool, err error) {
 	if h.lease {
 		v, now, err := s.do(ctx, h, algorithm.Op{Kind: algorithm.Cancel, Cost: h.units, End: h.end})
@@ -139,12 +138,11 @@ func (s *Set) end(ctx context.Context, h *holding, commit algorithm.Op) (there b
 	return err == nil && (v.Granted >= 0 || commit.Late && commit.Cost == 0), err
 }
 
-// Renew keeps all that a request holds for its whole time again, from now on: leases, and
-// reservations (Request.Hold). It returns the token that takes the place of the one given. A lease
-// or reservation that has expired is taken again. If there is no room for it, the error is
-// [ErrSettled], and the token that is returned with it, if it is not empty, is of the rest: of the
-// other leases, and of all reservations, which a later Renew may take again, and a CommitLate
-// charges. Do not renew a token that is settled: it would be taken again.
+// Renew keeps all holdings of a token, leases and reservations (Request.Hold), for their whole time
+// again, from now on. It returns the token that replaces the old one. An expired lease or
+// reservation is taken again. Without room the error is [ErrSettled], and the returned token, if
+// not empty, has the rest: the live leases, and all reservations, which a later Renew may take
+// again, and a CommitLate charges. Do not renew a settled token: its units would be taken again.
 func (s *Set) Renew(ctx context.Context, text string) (string, error) {
 	if s.load() == nil {
 		return "", errNoPolicies
@@ -160,7 +158,8 @@ func (s *Set) Renew(ctx context.Context, text string) (string, error) {
 	defer cancel()
 	alive, failed := make([]bool, len(t.held)), make([]error, len(t.held))
 	together(len(t.held), func(i int) { alive[i], failed[i] = s.renew(ctx, &t.held[i], t.id, t.life) })
-	held, lost := t.held[:0], []holding(nil) // of those lost only leases: a reservation can be taken again, or charged
+	// lost: leases only, because a reservation can be taken again, or charged
+	held, lost := t.held[:0], []holding(nil)
 	expired := false
 	for i, h := range t.held {
 		gone := failed[i] == nil && !alive[i]
@@ -186,7 +185,7 @@ func (s *Set) Renew(ctx context.Context, text string) (string, error) {
 	return s.keys.text(t), err
 }
 
-// renew renews a lease or a reservation, and reports whether it is held from now on.
+// renew renews a lease or a reservation, and reports success.
 func (s *Set) renew(ctx context.Context, h *holding, id, life int64) (alive bool, err error) {
 	if !h.lease {
 		v, _, err := s.do(ctx, h, algorithm.Op{Kind: algorithm.Reserve, ID: id, Cost: h.units, Life: life})
@@ -217,9 +216,9 @@ func (s *Set) do(ctx context.Context, h *holding, op algorithm.Op) (algorithm.Ve
 	return v, now, err
 }
 
-// binding returns what a holding is settled with: the limit that it was taken under. If that is
-// gone since, it is one that the state's name has now, and if there is none either, because the
-// policy is gone, the one that the token tells of.
+// binding returns the binding that settles a holding: the limit of the take; or if the
+// configuration no longer has this limit, a limit under the state's name; or if the policy is gone,
+// the limit in the token.
 func (s *Set) binding(h *holding) (store.Binding, error) {
 	b := s.current.Load().bound(boundKey{h.name, h.limit})
 	switch {
@@ -233,8 +232,7 @@ func (s *Set) binding(h *holding) (store.Binding, error) {
 	return s.store.Bind(store.Spec{Name: h.name, Limit: h.limit})
 }
 
-// bound returns the limit that is bound as key, or else another that is bound under its name, or
-// nil.
+// bound returns the limit bound as key, or a limit under the name of key, or nil.
 func (v *rules) bound(key boundKey) *bound {
 	if b := v.own[key]; b != nil {
 		return b

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A panic in a store is the caller's, who can recover from it: in a goroutine of its own it would
-// end the process.
+// A panic in a store reaches the caller, where a recover catches it: in a separate goroutine it
+// would end the process.
 func TestTogetherPanicsInTheCaller(t *testing.T) {
 	defer func() {
 		err, ok := recover().(error)

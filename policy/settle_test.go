@@ -208,7 +208,7 @@ func TestPayLaterFromNothing(t *testing.T) {
 	}
 }
 
-// Tokens work in every set with the same store and key, and after the configuration has changed.
+// Tokens work in every set with the store and the key, also after a change of the configuration.
 func TestTokensOutliveChanges(t *testing.T) {
 	o := policy.Options{Store: memory.New(memory.Options{}), TokenKeys: [][]byte{bytes.Repeat([]byte("k"), policy.MinTokenKey)}}
 	s := newTimed(t, holdYAML, o)

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Bounds on the keys that sign tokens.
+// Bounds on token keys.
 const (
 	// MinTokenKey is the least number of bytes of a key in Options.TokenKeys.
 	MinTokenKey = 32
@@ -23,7 +23,7 @@ const signatureBytes = 16
 // tokenKeys sign tokens. The first signs, and all verify.
 type tokenKeys [][]byte
 
-// newTokenKeys returns copies of the keys, or if there are none, a random one.
+// newTokenKeys returns copies of the keys, or a random key if there are none.
 func newTokenKeys(given [][]byte) (keys tokenKeys, err error) {
 	if len(given) > MaxTokenKeys {
 		return nil, fmt.Errorf("weir: TokenKeys has %d keys; accepted: up to %d", len(given), MaxTokenKeys)
@@ -48,10 +48,10 @@ func (k tokenKeys) text(t token) string {
 	return base64.RawURLEncoding.EncodeToString(append(b, sign(k[0], b)...))
 }
 
-// read returns the token of a text. All errors are ErrToken. It reads nothing of a token that is
-// not signed with one of the keys.
+// read returns the token of a text. All errors are ErrToken. It parses only tokens with a valid
+// signature.
 func (k tokenKeys) read(text string) (t token, err error) {
-	// A token that fits has holdings whose limits are shorter than what is reckoned for them.
+	// The estimate of a holding's size counts more for its limit than its text has.
 	if len(text) > base64.RawURLEncoding.EncodedLen(2*maxTokenBytes) {
 		return t, fmt.Errorf("%w; it is of %d bytes", ErrToken, len(text))
 	}

@@ -46,7 +46,7 @@ func (b *remoteBinding) Do(ctx context.Context, key string, op algorithm.Op, now
 	}
 }
 
-// manyLimits is a document whose policies have so many limits together.
+// manyLimits returns a document with so many limits in all policies.
 func manyLimits(limits int) string {
 	document := "policies:\n"
 	for i := 0; limits > 0; i++ {
@@ -67,7 +67,7 @@ func settlements(s *policy.Set) map[string]func(ctx context.Context, token strin
 	}
 }
 
-// A token that another set has signed, over the same store, or that was altered, makes no engine
+// A token with a signature of a different set, or an altered token, makes no engine
 // call.
 func TestForgedTokensMakeNoEngineCall(t *testing.T) {
 	shared := &remoteStore{Store: memory.New(memory.Options{})}
@@ -94,8 +94,8 @@ func TestForgedTokensMakeNoEngineCall(t *testing.T) {
 	}
 }
 
-// A settlement takes as long as one call of the store, however much is held, and ends if the store
-// does not answer.
+// A settlement takes as long as one call of the store, for any number of holdings, and ends if the
+// store does not answer.
 func TestSettlementsTakeTheTimeOfOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := &remoteStore{Store: memory.New(memory.Options{})}
@@ -122,7 +122,7 @@ func TestSettlementsTakeTheTimeOfOneCall(t *testing.T) {
 	})
 }
 
-// A request that would hold more than 64 limits is refused, and nothing is charged. Limits that are
+// A request with more than 64 holdings is refused, and nothing is charged. Limits that are
 // not enforced are left out.
 func TestMostHoldings(t *testing.T) {
 	s := newSet(t, manyLimits(65), policy.Options{})
@@ -145,7 +145,7 @@ func TestMostHoldings(t *testing.T) {
 	}
 }
 
-// A request that is denied holds nothing, also where a candidate admits it: the candidate is
+// A denied request holds nothing, also where a candidate admits it: the candidate is
 // charged the estimate, and has its lease back.
 func TestDeniedRequestsHoldNothing(t *testing.T) {
 	s := newTimed(t, `
@@ -169,12 +169,12 @@ policies:
 		}
 	}
 	s.wantLeft("/", 0, 1, 2, 99)
-	s.wait(2 * time.Minute) // the first is given back; the others are not reservations
+	s.wait(2 * time.Minute) // the first is given back; the rest are no reservations
 	s.wantLeft("/", 1, 2, 2, 100)
 }
 
-// A key is at least 32 bytes, of which there are at most 4. A set without one makes its own, and
-// keeps it when the policies change.
+// A key is at least 32 bytes, of which there are at most 4. A set without a key makes its own, and
+// keeps it through changes of the policies.
 func TestTokenKeys(t *testing.T) {
 	c, err := policy.Parse([]byte(leasesYAML), "weir.yaml")
 	if err != nil {

@@ -10,12 +10,11 @@ import (
 	"github.com/weirlimit/weir/store"
 )
 
-// ErrToken is the error for a text that is not a token of this version, signed with one of the keys
-// of the Set (Options.TokenKeys).
+// ErrToken is the error for a text without the form of a token of this version, or without a
+// signature by a key of the Set (Options.TokenKeys).
 var ErrToken = errors.New("weir: this is no token; accepted: the one of a decision, as it was given")
 
-// ErrSettled is the error for a token of which nothing is held any more: it was settled, or its
-// time is over.
+// ErrSettled is the error for a settled or expired token.
 var ErrSettled = errors.New("weir: nothing is held under the token any more: it was settled, or its time is over")
 
 // errReservationOver is of a token under which there were leases, and no reservation.
@@ -35,10 +34,10 @@ const tokenVersion = 2
 //	version, reservation (varint), its life, number of holdings, each as flags, name, limit, key, units, end; signature
 //
 // in base64url, where numbers are uvarints and texts have their length before them. The signature
-// is of all before it. A token works wherever the store and the key are the same.
+// covers all bytes before it. A token works with every Set over the store with the key.
 type token struct {
 	id   int64 // of the reservations
-	life int64 // of each of them, from when it is made or renewed, in nanoseconds
+	life int64 // of each reservation, from its start or renewal, in nanoseconds
 	held []holding
 }
 

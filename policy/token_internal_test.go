@@ -45,7 +45,7 @@ func TestTokensAreReadAsTheyWereWritten(t *testing.T) {
 	})
 }
 
-// Tokens are signed with the first key, and those of any key are read: so a key is replaced.
+// Tokens are signed with the first key, and read with any key, so a key can be replaced.
 func TestTokenKeysAreReplaced(t *testing.T) {
 	want := token{held: []holding{{name: "a/1", limit: weir.MustParseLimit("100/1m"), units: 1}}}
 	for _, c := range []struct {
@@ -61,7 +61,8 @@ func TestTokenKeysAreReplaced(t *testing.T) {
 	}
 }
 
-// FuzzToken parses any body. A body that is a token is the same after it is written, signed and read again, and not without its signature.
+// FuzzToken parses any body. A valid body survives a signature and another read, and is refused
+// without the signature.
 func FuzzToken(f *testing.F) {
 	f.Add(token{id: 7, life: int64(time.Minute), held: []holding{{name: "a/1", limit: weir.MustParseLimit("100/1m"), key: "k", units: 3, said: true}}}.body())
 	f.Add(token{held: []holding{{name: "a/1", limit: weir.MustParseLimit("concurrent 10 lease=30s"), key: "", units: 1, end: 1 << 60, lease: true}}}.body())

@@ -7,13 +7,14 @@ import (
 	"slices"
 )
 
-// A Warning reports a part of a configuration that is valid and may not do what its author expects.
-// [Set.Warnings] returns those of the configuration in use. A Set logs them when it loads one.
+// A Warning reports a valid part of a configuration that may differ from its author's intention.
+// [Set.Warnings] returns the warnings about the configuration in use. A Set logs them when it loads
+// a configuration.
 type Warning struct { //nolint:errname // nothing fails by it
 	ConfigError // the place, the field and the message
 
-	// Note marks a remark that no change can settle, such as the meaning of a unit. weir policy
-	// check --strict accepts it. The zero value is a warning.
+	// Note marks a remark without a remedy, such as the meaning of a unit. weir policy check
+	// --strict accepts notes. The zero value is a warning.
 	Note bool
 }
 

@@ -22,7 +22,8 @@ func warningsOf(t *testing.T, text string) []policy.Warning {
 	return s.Warnings()
 }
 
-// A policy that a client avoids or whose budget it renews by a field of its choice has a warning.
+// A policy that a client avoids, or whose budget a client renews, by a field of its choice has a
+// warning.
 func TestWarningsOfFieldsThatClientsChoose(t *testing.T) {
 	const companion = `, {name: b, match: {path: "/api/**"}, key: client_ip, limits: [9/1s]}`
 	for _, c := range []struct{ policies, want string }{
@@ -87,7 +88,8 @@ func TestNotesOfLimitsThatReadAlike(t *testing.T) {
 	}
 }
 
-// Warnings are in the order of the file, with their places, and a set logs them when it loads a file.
+// Warnings are in the order of the file, with their places, and a set logs them when it loads a
+// file.
 func TestWarningsAreLogged(t *testing.T) {
 	c, err := policy.Parse([]byte("policies:\n  - {name: a, key: 'header:X-A', limits: [1/1s]}\n  - {name: b, key: 'header:X-B', limits: [1/1s]}\n"), "w.yaml")
 	if err != nil {

@@ -2,16 +2,16 @@ package clients
 
 import "time"
 
-// A backoff is when to look again at what was refused. The reason may go without a change: a plan may come, and the time of a row may be
-// over.
+// A backoff is the time of the next check of a refused change. The reason may pass without a
+// change: a plan may be added, and a row may expire.
 type backoff struct {
 	again time.Time
-	pause time.Duration // before that
+	pause time.Duration // before again
 }
 
 func (b *backoff) due() bool { return !time.Now().Before(b.again) }
 
-// next sets the time to look again, after looking since began.
+// next sets the time of the next check, after a check since began.
 func (b *backoff) next(began time.Time) {
 	b.pause = nextAgain(b.pause, time.Since(began))
 	b.again = time.Now().Add(b.pause)
@@ -23,18 +23,20 @@ const (
 	lastWait  = 5 * time.Second
 )
 
-// Pauses between looking again at a change that was refused, from and to.
+// Bounds on the pause between checks of a refused change.
 const (
 	firstAgain = 250 * time.Millisecond
 	lastAgain  = 10 * time.Second
 )
 
-// nextAgain is the pause after one of before, 0 for none, if looking took so long: it takes no more than a twentieth of a processor.
+// nextAgain returns the pause after a check. before is the previous pause, or 0; took is the
+// duration of the check. Checks take at most a twentieth of a processor.
 func nextAgain(before, took time.Duration) time.Duration {
 	return max(min(max(2*before, firstAgain), lastAgain), 20*took)
 }
 
-// rest is the pause after a step that took so long. Changes that come thick are taken together, but none has to wait long for that.
+// rest returns the pause after a step of this duration. Frequent changes are applied together,
+// after a short wait.
 func rest(took time.Duration) time.Duration {
 	return min(max(took, 10*time.Millisecond), 100*time.Millisecond)
 }

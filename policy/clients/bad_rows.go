@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// maxBadRows bounds the bad rows that a table keeps. More than that are no slip of one row, and the change is refused as a whole.
+// maxBadRows bounds the bad rows of a table. With more, the change is refused as a whole.
 const maxBadRows = 10_000
 
-// badRows are rows that could not be used, by client.
+// badRows are the invalid rows, by client.
 type badRows map[string]badRow
 
 type badRow struct {
@@ -21,7 +21,7 @@ type badRow struct {
 	err error
 }
 
-// add keeps a bad row. The error is that there are too many.
+// add adds a bad row. It returns an error if there are too many.
 func (b badRows) add(r *row, err error) error {
 	if _, again := b[r.client]; !again && len(b) == maxBadRows {
 		return brokenError{fmt.Errorf("clients: more than %d rows make no sense, the first of them by name: %w", maxBadRows, b.list(1)[0])}
@@ -41,10 +41,11 @@ func (b badRows) list(most int) []*RowError {
 	return list
 }
 
-// BadRows returns the rows of the database that could not be used, in order of their names.
+// BadRows returns the invalid rows of the database, in order of their names.
 func (t *Table) BadRows() []*RowError { return t.bad.list(len(t.bad)) }
 
-// retry is with of the bad rows: whether they are good now, because the policies are others, or their time is over.
+// retry returns the table after another check of its bad rows: they may be good under new policies,
+// or expired.
 func (t *Table) retry(check check) (*Table, error) {
 	rows := make(map[string]*row, len(t.bad))
 	for name, r := range t.bad {
@@ -53,7 +54,8 @@ func (t *Table) retry(check check) (*Table, error) {
 	return t.with(rows, check)
 }
 
-// keep returns the table with what the clients of bad rows had in an earlier one, as far as that can still be used.
+// keep returns the table with the grants of an earlier table for the clients of bad rows, where
+// they are still valid.
 func (t *Table) keep(earlier *Table, check check) (*Table, error) {
 	next := t.clone()
 	p := next.pool(check)
@@ -69,21 +71,21 @@ func (t *Table) keep(earlier *Table, check check) (*Table, error) {
 	return next.tidy()
 }
 
-// retry looks again at the bad rows of the table in use, when it is time.
+// retry checks the bad rows of the table in use again, when a check is due.
 func (f *Follower) retry(ctx context.Context, now *Table) {
 	if len(now.bad) == 0 || !f.bad.due() {
 		return
 	}
 	began := time.Now()
 	t, err := now.retry(f.check())
-	f.bad.next(began) // before the offer: a table that is refused waits too
+	f.bad.next(began) // before the offer: a refused table waits too
 	if err == nil && len(t.bad) < len(now.bad) {
 		f.offer(ctx, t, f.mark)
 	}
 }
 
-// keep returns the first table with what the clients of bad rows have in the snapshot, if there is one of this database. A table of bad
-// rows alone is refused: its cause is no slip of one row.
+// keep returns the first table with the snapshot's grants for the clients of bad rows, if the
+// snapshot is of this database. A table of bad rows alone is refused.
 func (f *Follower) keep(t *Table) (*Table, error) {
 	if len(t.bad) == 0 {
 		return t, nil
@@ -114,5 +116,6 @@ func (f *Follower) logBadRows(ctx context.Context, t *Table) {
 		return
 	}
 	f.log.ErrorContext(ctx, "clients: bad rows; their clients keep the last good row, or have the default limits; all others are in effect",
-		"database", f.at.shown, "rows", len(t.bad), "error", t.bad.list(1)[0].Error()) // a RowError as JSON has the name
+		// a RowError as JSON has the name
+		"database", f.at.shown, "rows", len(t.bad), "error", t.bad.list(1)[0].Error())
 }

@@ -16,14 +16,15 @@ import (
 	"github.com/weirlimit/weir/policy/clients"
 )
 
-// badValues are plans and limits of rows that can't be used, and parts of the reason. The policies know no plan platinum.
+// badValues are plans and limits of invalid rows, and parts of the reason. The policies know no
+// plan platinum.
 var badValues = map[string][]string{
 	"NULL, '1000 per minute'": {"weir: limit has", "accepted:"},
 	"NULL, '1000/0m'":         {"weir: limit has period", "accepted:"},
 	"'platinum', NULL":        {"plan platinum is unknown"},
 }
 
-// A bad row holds up no other: its client keeps the last good row, and all other changes are in effect.
+// A bad row holds up no other row: its client keeps the last good row.
 func TestBadRowHoldsUpNoOther(t *testing.T) {
 	forEach(t, func(t *testing.T, url string) {
 		for values, reason := range badValues {
@@ -68,7 +69,8 @@ func TestBadRowHoldsUpNoOther(t *testing.T) {
 	})
 }
 
-// At the start there is no last good row: the client has the default limits, or what it has in the snapshot.
+// At the start there is no last good row: the client has the default limits, or its grant in the
+// snapshot.
 func TestStartWithBadRow(t *testing.T) {
 	forEach(t, func(t *testing.T, url string) {
 		for values := range badValues {
@@ -79,7 +81,8 @@ func TestStartWithBadRow(t *testing.T) {
 			follow(t, url, withSnapshot).Close()
 			run(t, url, `DELETE FROM weir_clients WHERE client = 'acme';
 				INSERT INTO weir_clients (client, plan, limits) VALUES ('acme', `+values+`), ('initech', `+values+`), ('new', 'gold', NULL)`)
-			for i, o := range []clients.Options{o, withSnapshot, withSnapshot} { // twice: the second snapshot is of a table with bad rows
+			// twice: the second snapshot is of a table with bad rows
+			for i, o := range []clients.Options{o, withSnapshot, withSnapshot} {
 				f := follow(t, url, o)
 				f.Close()
 				s := f.Status()
@@ -94,7 +97,7 @@ func TestStartWithBadRow(t *testing.T) {
 	})
 }
 
-// A database of bad rows alone is refused at the start: its cause is no slip of one row. So are more bad rows than can be kept.
+// A database of bad rows alone is refused at the start, and so are too many bad rows.
 func TestTooManyBadRows(t *testing.T) {
 	forEach(t, func(t *testing.T, url string) {
 		run(t, url, `INSERT INTO weir_clients (client, limits) VALUES ('acme', 'many'), ('umbrella', 'many')`)
@@ -117,7 +120,8 @@ func TestTooManyBadRows(t *testing.T) {
 	})
 }
 
-// A bad row is looked at again: when the policies have its plan, and when its time is over, without another change.
+// A bad row is looked at again: when the policies have its plan, and when its time is over, without
+// another change.
 func TestBadRowIsLookedAtAgain(t *testing.T) {
 	forEach(t, func(t *testing.T, url string) {
 		var now atomic.Int64
@@ -147,7 +151,8 @@ func TestBadRowIsLookedAtAgain(t *testing.T) {
 	})
 }
 
-// The last good row counts for as long as it is valid, through changes that read all rows anew, and ends with the row itself.
+// The last good row counts while it is valid, also after a full reload, and ends with the row
+// itself.
 func TestLastGoodRow(t *testing.T) {
 	forEach(t, func(t *testing.T, url string) {
 		var now atomic.Int64
@@ -170,7 +175,8 @@ func TestLastGoodRow(t *testing.T) {
 	})
 }
 
-// Bad rows are logged once, and once when there is none any more, without the names of clients, in JSON too.
+// Bad rows are logged once, and once when there is none any more, without the names of clients, in
+// JSON too.
 func TestBadRowsAreLogged(t *testing.T) {
 	forEach(t, func(t *testing.T, url string) {
 		run(t, url, `INSERT INTO weir_clients (client, plan) VALUES ('acme-secret', 'gold'), ('umbrella', 'gold')`)

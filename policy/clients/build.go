@@ -20,7 +20,7 @@ type row struct {
 // over reports whether the row's time is over: it is then as if it were not there, also if it makes no sense any more.
 func (r *row) over(now time.Time) bool { return r.until <= now.UnixMicro() }
 
-// A brokenError is of a table that can't be made of the rows of the database. Reading them again would not help.
+// A brokenError reports rows that make no table. To read them again would not help.
 type brokenError struct{ error }
 
 func (e brokenError) Unwrap() error { return e.error }
@@ -28,7 +28,7 @@ func (e brokenError) Unwrap() error { return e.error }
 // A pool has one grant for each plan, and for each different set of limits.
 type pool struct {
 	check check
-	known []map[string]*policy.Grant // by grantID; new ones go into the last
+	known []map[string]*policy.Grant // by grantID; new grants go into the last
 	texts map[string]*policy.Grant   // limits, as they were written
 	plans map[string]*policy.Grant
 }
@@ -54,7 +54,7 @@ func grantID(g *policy.Grant) string {
 	return FormatLimits(g.Limits)
 }
 
-// term checks a row and returns what it says. The error does not name the client.
+// term checks a row and returns its term. The error does not name the client.
 func (p *pool) term(r *row) (term, error) {
 	g, err := p.grant(r)
 	if err == nil && r.from >= r.until {
@@ -171,7 +171,7 @@ func newLoad(now func() time.Time, before *Table, check check) *load {
 	return l
 }
 
-// row adds a row. The client of a bad one stays as it was before.
+// row adds a row. The client of a bad row keeps its previous term.
 func (l *load) row(r *row) error {
 	if r.over(l.now()) {
 		return nil

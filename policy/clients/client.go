@@ -22,8 +22,8 @@ const (
 
 // A Client is a row of the database: who, and what it has instead of the default limits.
 type Client struct {
-	// Name is the source and the value by which policies find the client, as policy.ClientName writes
-	// it, such as client_ip=192.0.2.7 or header:X-Api-Key=k1; or the value alone. 1 to 1024 bytes.
+	// Name is the client's source and value in policies, as policy.ClientName writes them, such as
+	// client_ip=192.0.2.7 or header:X-Api-Key=k1; or the value alone. 1 to 1024 bytes.
 	Name string
 	// Exactly one of both is set.
 	Plan   string
@@ -51,8 +51,8 @@ func (c Client) Validate() error {
 	return errors.Join(checkName(c.Name, quoteShort), c.validateTimes(), c.validateLimits())
 }
 
-// checkName refuses a name with a source that is not written as policies look it up: it would be the
-// name of nobody. The error has names as show returns them.
+// checkName refuses a name whose source is not in canonical form: no request would match. The error
+// has names as show returns them.
 func checkName(name string, show func(string) string) error {
 	canonical, err := policy.ClientName(name)
 	switch {
@@ -107,11 +107,11 @@ type line struct {
 	From    *time.Time `json:"valid_from,omitempty"`
 	Until   *time.Time `json:"valid_until,omitempty"`
 	Updated *time.Time `json:"updated_at,omitempty"`
-	Masked  string     `json:"masked,omitempty"` // the name as logs show it; not read
+	Masked  string     `json:"masked,omitempty"` // the masked name; not read
 }
 
-// MarshalJSON writes the client under the names of the database's columns, and leaves out what is not set. The member masked is the
-// name as logs and statuses show it.
+// MarshalJSON writes the client under the names of the database's columns, and leaves out unset
+// fields. The member masked is the name in logs and statuses.
 func (c Client) MarshalJSON() ([]byte, error) { return c.marshal(FormatLimits(c.Limits), "") }
 
 func (c Client) marshal(limits, broken string) ([]byte, error) {

@@ -24,7 +24,8 @@ type Database struct {
 
 // Open opens the clients' database at a URL: sqlite:file, sqlite:///file from the root, or postgres://user:password@host:5432/database with the parameters of libpq.
 //
-// A file that is not there is made, for its user alone, and the tables in it brought up to date. In PostgreSQL they are not touched: Open says if [Migrate] has to run first.
+// A missing file is made, for its user alone, and its tables are brought up to date. In PostgreSQL
+// the tables are not touched: the error names [Migrate] if it has to run first.
 func Open(ctx context.Context, databaseURL string) (*Database, error) {
 	at, err := parseURL(databaseURL)
 	if err != nil {
@@ -93,27 +94,27 @@ func (l *location) connect(ctx context.Context, create bool) (*Database, error) 
 	if d, err = d.answering(ctx); err != nil {
 		return nil, err
 	}
-	if err := d.there(); err != nil { // so that it is known which file was opened
+	if err := d.there(); err != nil { // to know the open file
 		return nil, errors.Join(err, d.db.Close())
 	}
 	return d, nil
 }
 
-// creating keeps one connection of this process from opening the file that another one has just made and not yet closed: closing it would
-// take away the locks that SQLite has on it.
-var creating sync.Mutex
+// creation serialises the creation of files: to close a new file while a connection of this process
+// has it open would release SQLite's locks on the file.
+var creation sync.Mutex
 
-// stat returns the file of SQLite. With create it makes an empty one if there is none, which only its user can read and write, and so
-// are the journals that SQLite makes beside it. A file that is there is not opened.
+// stat returns the file of SQLite. With create it makes a missing file, empty, which only its user
+// can read and write; SQLite's journals get the same mode. An existing file is not opened.
 func (l *location) stat(create bool) (os.FileInfo, error) {
-	creating.Lock()
-	defer creating.Unlock()
+	creation.Lock()
+	defer creation.Unlock()
 	file, err := os.Stat(l.file)
 	if !create || !errors.Is(err, fs.ErrNotExist) {
 		return file, err
 	}
 	f, err := os.OpenFile(l.file, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) { // another process has made it
+	if errors.Is(err, fs.ErrExist) { // made by a different process
 		return os.Stat(l.file)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -126,7 +127,7 @@ func (l *location) stat(create bool) (os.FileInfo, error) {
 	return file, errors.Join(err, f.Close())
 }
 
-// exposed returns those of the files that other users of the machine may read or write.
+// exposed returns the files that all users of the machine may read or write.
 func exposed(paths ...string) (all []string) {
 	for _, path := range paths {
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
@@ -136,8 +137,8 @@ func exposed(paths ...string) (all []string) {
 	return all
 }
 
-// Exposed returns the files of SQLite that other users of the machine may read or write: the names of clients may be secrets. There is
-// none where weir has made them, and none of PostgreSQL.
+// Exposed returns the files of SQLite that other users of the machine may read or write: the names
+// of clients may be secrets. Files made by weir are not among them. PostgreSQL has none.
 func (d *Database) Exposed() []string {
 	if d.at.postgres != nil {
 		return nil

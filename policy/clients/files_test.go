@@ -15,7 +15,8 @@ import (
 	"github.com/weirlimit/weir/policy/clients"
 )
 
-// Files with the names of clients are for their user alone, also those that SQLite makes beside the database, whatever the umask is.
+// Files with the names of clients are for their user alone, SQLite's journals included, under any
+// umask.
 func TestFilesAreForTheirUser(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
 	url := newSQLite(t)
@@ -57,7 +58,7 @@ func TestFilesAreForTheirUser(t *testing.T) {
 	}
 }
 
-// A file that others may read is used, and warned of.
+// A file with wider permissions is used, with a warning.
 func TestExposedFiles(t *testing.T) {
 	url := newSQLite(t)
 	path := strings.TrimPrefix(url, "sqlite:")
@@ -75,7 +76,7 @@ func TestExposedFiles(t *testing.T) {
 	}
 }
 
-// Many that open a database that is not there make one file.
+// Concurrent calls of Open make one file.
 func TestManyMakeTheFile(t *testing.T) {
 	url := newSQLite(t)
 	var all sync.WaitGroup

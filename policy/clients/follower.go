@@ -18,8 +18,9 @@ import (
 
 // Options are what a Follower may be told. The zero Options are good.
 type Options struct {
-	// Policies, if not nil, check each client and use each next table before it takes effect. A *policy.Set is one. They are called by
-	// one goroutine at a time, and log what they use and refuse: the follower then logs that at the level of debugging only.
+	// Policies, if not nil, check each client and use each next table before it takes effect, such
+	// as a *policy.Set. They are called by one goroutine at a time, and log changes and refusals:
+	// the follower then logs both at the level of debugging only.
 	Policies Policies
 	// Snapshot, if not empty, is the path of a file in which the clients are kept, and from which a Follower starts if the database is away.
 	Snapshot string
@@ -28,14 +29,16 @@ type Options struct {
 	Poll time.Duration
 	Log  *slog.Logger     // nil for slog.Default()
 	Now  func() time.Time // the clock of valid_from and valid_until; nil for time.Now
-	// Panicked, if not nil, is called with the value of a panic in the Follower's goroutines, within the recovery. The
-	// clients stay as they are, and the task is tried again. Nil: the Log gets the value and the stack.
+	// Panicked, if not nil, is called with the value of a panic in the Follower's goroutines,
+	// within the recovery. The clients stay as they are, and the task is tried again. Nil: the Log
+	// gets the value and the stack.
 	Panicked func(task string, value any)
 }
 
 // Policies decide which clients can be used.
 type Policies interface {
-	// ClientCheck returns a function that reports why a client with a grant can't be used, or nil. The client's row is then a bad row.
+	// ClientCheck returns a function that returns the reason to refuse a client with a grant, or
+	// nil. The row of a refused client is a bad row.
 	ClientCheck() func(client string, g *policy.Grant) error
 	// UseClients uses clients, or refuses all of them with an error: then nothing changes.
 	UseClients(c policy.Clients) error
@@ -45,7 +48,7 @@ type Policies interface {
 type Follower struct {
 	at       *location
 	policies Policies   // nil: none
-	told     slog.Level // of what policies use and refuse
+	told     slog.Level // of changes and refusals by policies
 	poll     time.Duration
 	log      *slog.Logger
 	now      func() time.Time
@@ -153,7 +156,7 @@ func (f *Follower) start(ctx context.Context) error {
 	return nil
 }
 
-// check returns what checks each client of one table.
+// check returns the check of the clients of one table, or nil.
 func (f *Follower) check() check {
 	if f.policies == nil {
 		return nil
@@ -198,7 +201,8 @@ func (f *Follower) Close() error {
 // Grant implements [policy.Clients].
 func (f *Follower) Grant(client string) (*policy.Grant, bool) { return f.current.Load().Grant(client) }
 
-// Unqualified returns how many clients are named by their value alone, as that of [Table].
+// Unqualified returns the number of clients without a source in their name, as [Table.Unqualified]
+// does.
 func (f *Follower) Unqualified() int { return f.current.Load().Unqualified() }
 
 // Grants implements [policy.Clients].
@@ -364,7 +368,8 @@ func (f *Follower) take(t *Table, at mark) {
 	f.mark, f.refused, f.bad = at, nil, backoff{}
 }
 
-// refuse notes that a change is not in effect, and when to look at it again. table is nil if none could be made.
+// refuse records a change that is not in effect, and sets the time of its next check. table is nil
+// if none could be made.
 func (f *Follower) refuse(ctx context.Context, at mark, table *Table, began time.Time, err error) {
 	r := &refused{at: at, table: table}
 	if f.refused != nil && f.refused.at == at {

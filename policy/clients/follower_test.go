@@ -69,7 +69,7 @@ func TestLargeChange(t *testing.T) {
 	})
 }
 
-// A change that the policies refuse as a whole is not in effect, and is offered again.
+// A change refused by the policies is not in effect, and is offered again.
 func TestUseRefuses(t *testing.T) {
 	forEach(t, func(t *testing.T, url string) {
 		d := open(t, url)

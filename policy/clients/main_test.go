@@ -120,7 +120,7 @@ func tryFollow(t testing.TB, url string, o clients.Options) (*clients.Follower, 
 	return clients.Follow(t.Context(), url, o)
 }
 
-// policies check and use clients as its functions say. The zero value accepts all.
+// policies check and use clients by its functions. The zero value accepts all.
 type policies struct {
 	check func(*policy.Grant) error
 	use   func(policy.Clients) error

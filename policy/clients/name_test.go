@@ -9,7 +9,7 @@ import (
 	"github.com/weirlimit/weir/policy/clients"
 )
 
-// A name with a source that no policy would look up is refused, and a secret is not shown.
+// A name that no policy would look up is refused, and a secret is not shown.
 func TestNamesAreCanonical(t *testing.T) {
 	for name, want := range map[string]string{
 		"acme": "", "client_ip=10.0.0.5": "", "client_ip=2001:db8::/64": "", "header:X-Api-Key=k1": "",
@@ -31,7 +31,7 @@ func TestNamesAreCanonical(t *testing.T) {
 	}
 }
 
-// The statements of the upgrade note give each row its source, and a service that runs follows them.
+// The statements of the upgrade note give each row its source, and a running service follows them.
 func TestUpgradeOfNames(t *testing.T) {
 	text, err := os.ReadFile("../../docs/clients.md")
 	if err != nil {

@@ -19,7 +19,7 @@ func (usePolicies) ClientCheck() func(client string, g *policy.Grant) error {
 
 func (u usePolicies) UseClients(c policy.Clients) error { return u(c) }
 
-// TestPanicDoesNotEndTheFollower is of a function that panics once, when the database has changed.
+// TestPanicDoesNotEndTheFollower has a function that panics once, after a change of the database.
 func TestPanicDoesNotEndTheFollower(t *testing.T) {
 	url, ctx := newSQLite(t), context.Background()
 	panics, used, first := make(chan string, 10), make(chan struct{}, 10), true

@@ -83,7 +83,8 @@ func TestOverlappingWriters(t *testing.T) {
 					for _, name := range []string{fmt.Sprint("own", w), "shared"} {
 						set := func() error { return d.Set(context.Background(), clients.Client{Name: name, Plan: fmt.Sprint("p", i)}) }
 						err := set()
-						for err != nil && strings.Contains(err.Error(), "database is locked") { // SQLite's queue is not fair
+						// SQLite's queue is not fair
+						for err != nil && strings.Contains(err.Error(), "database is locked") {
 							err = set()
 						}
 						if err != nil {

@@ -52,8 +52,8 @@ func (d *Database) snapshot(ctx context.Context, f func(context.Context, *sql.Tx
 	return errors.Join(f(ctx, tx), rollback(tx))
 }
 
-// load reads all clients into a new table. Clients of bad rows stay as they were before, where before is not nil. The mark is
-// right also if the error is that there are too many of them.
+// load reads all clients into a new table. Clients of bad rows stay as they were before, where
+// before is not nil. The mark is right also if the error reports too many bad rows.
 func (d *Database) load(ctx context.Context, now func() time.Time, before *Table, check check) (t *Table, at mark, err error) {
 	l := newLoad(now, before, check)
 	err = d.snapshot(ctx, func(ctx context.Context, tx *sql.Tx) error {

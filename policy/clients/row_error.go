@@ -6,8 +6,8 @@ import (
 	"github.com/weirlimit/weir/policy"
 )
 
-// A RowError is a bad row of the database: it makes no sense, or a Follower's policies refuse it. The client keeps the last good row
-// that the Follower had for it, or has the default limits.
+// A RowError is a bad row of the database: it is invalid, or refused by a Follower's policies. The
+// client keeps the Follower's last good row, or has the default limits.
 type RowError struct {
 	Client Client // without its limits
 	Limits string // as they are in the database
@@ -22,7 +22,7 @@ func (b *RowError) Error() string {
 // Unwrap returns the reason.
 func (b *RowError) Unwrap() error { return b.Err }
 
-// MarshalJSON writes what MarshalJSON of a Client does, and the reason, under error.
+// MarshalJSON writes the JSON form of the Client, with the reason under error.
 func (b *RowError) MarshalJSON() ([]byte, error) {
 	return b.Client.marshal(b.Limits, b.Err.Error())
 }

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// saved is a table that is to be written to the snapshot.
+// saved is a table for the snapshot.
 type saved struct {
 	at    mark
 	table *Table
 }
 
-// save writes each table that took effect, the latest only if they come thick.
+// save writes the tables in effect to the snapshot; if they change often, only the latest.
 func (f *Follower) save(ctx context.Context) {
 	for {
 		select {
@@ -38,7 +38,8 @@ func (f *Follower) write(s saved) {
 	}()
 	h := snapshotHead{Version: snapshotVersion, Database: f.at.shown, Written: f.now().UTC(), At: s.at, Clients: s.table.Len()}
 	if len(s.table.bad) > 0 {
-		h.At = mark{Number: -1} // of no change: whoever starts from it reads all rows, and so the bad ones
+		// of no change: a start from the snapshot then reads all rows, also the bad rows
+		h.At = mark{Number: -1}
 	}
 	err := writeSnapshot(f.snapshot, h, s.table)
 	if f.shown.wrote(err, h.Written) {

@@ -18,13 +18,14 @@ type Status struct {
 	Since time.Time
 	// FromSnapshot is when the snapshot was written that is in effect, for want of the database; the zero Time if it is not.
 	FromSnapshot time.Time
-	// BadRows is the number of rows that could not be used, and BadRowsSince is when the first of them was found. Each of their clients
-	// keeps its last good row, or has the default limits. BadRowErrors are the reasons, of at most 10 rows in order of their names,
-	// which are masked. See also [Table.BadRows].
+	// BadRows is the number of invalid rows, and BadRowsSince the time of the first. Each of their
+	// clients keeps its last good row, or has the default limits. BadRowErrors are the reasons, of
+	// at most 10 rows in order of their names, which are masked. See also [Table.BadRows].
 	BadRows      int
 	BadRowsSince time.Time
 	BadRowErrors []string
-	// Refused is the reason why the latest change is not in effect at all, and RefusedSince when; "" if it is.
+	// Refused is the reason for which the latest change is not in effect, and RefusedSince its
+	// time; "" if the change is in effect.
 	Refused      string
 	RefusedSince time.Time
 	Refusals     int64 // how many changes were refused
@@ -66,7 +67,7 @@ func (s *shown) back() (news bool) {
 	return news
 }
 
-// took notes that a table is in effect. It reports whether other rows are bad now.
+// took records the table in effect. It reports whether the bad rows changed.
 func (s *shown) took(t *Table, now time.Time) (news bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

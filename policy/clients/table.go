@@ -33,7 +33,7 @@ type base struct {
 	values []term   // each different one
 	grants []grantUse
 
-	unqualified int // names that are a value alone
+	unqualified int // names without a source
 
 	pool map[string]*policy.Grant // by identity
 }
@@ -112,7 +112,8 @@ func (t *Table) Unqualified() int {
 	return n
 }
 
-// Grants implements [policy.Clients]. An error of f is returned with the masked name of a client that has the grant.
+// Grants implements [policy.Clients]. An error of f is returned with the masked name of a client
+// with the grant.
 func (t *Table) Grants(f func(*policy.Grant) error) error {
 	for g := range t.used() {
 		if err := f(g); err != nil {
@@ -172,7 +173,8 @@ func (t *Table) all() iter.Seq2[string, term] {
 	}
 }
 
-// with returns the table after a change; a nil row is for a client that is gone. The client of a bad row stays as it is.
+// with returns the table after a change; a nil row deletes its client. The client of a bad row
+// keeps its grant.
 func (t *Table) with(changes map[string]*row, check check) (*Table, error) {
 	next := t.clone()
 	p := next.pool(check)
@@ -193,7 +195,7 @@ func (t *Table) with(changes map[string]*row, check check) (*Table, error) {
 	return next.tidy()
 }
 
-// clone returns a copy that can be changed.
+// clone returns a copy for a change.
 func (t *Table) clone() *Table {
 	next := &Table{
 		now: t.now, base: t.base, count: t.count, source: t.source,
@@ -208,7 +210,7 @@ func (t *Table) clone() *Table {
 	return next
 }
 
-// tidy ends a change: it leaves out grants that nobody has, and builds the base anew if much has changed.
+// tidy ends a change: it drops unused grants, and rebuilds the base after many changes.
 func (t *Table) tidy() (*Table, error) {
 	next := t
 	next.added = slices.DeleteFunc(next.added, func(g *policy.Grant) bool { return next.uses[g] == 0 })

@@ -99,7 +99,7 @@ func throughSnapshot(table *Table) (*Table, error) {
 	return table, err
 }
 
-// nameOf returns a client's name, of every third one with a source.
+// nameOf returns a client's name, for every third client with a source.
 func nameOf(i int) string {
 	if i%3 == 0 {
 		return fmt.Sprint("attribute:tenant=c", i)
@@ -190,7 +190,7 @@ func TestBaseIsBuiltAnew(t *testing.T) {
 	}
 }
 
-// The client of a bad row stays as it is, and so does the table that the change is made from.
+// The client of a bad row keeps its grant, and the table before the change stays unchanged.
 func TestBadRow(t *testing.T) {
 	table, err := NewTable(Client{Name: "acme", Plan: "gold"}, Client{Name: "b", Plan: "gold"})
 	if err != nil {
@@ -218,7 +218,7 @@ func TestBadRow(t *testing.T) {
 	if g, ok := table.Grant("acme"); !ok || g.Plan != "gold" || table.Len() != 2 {
 		t.Errorf("acme has %v", g)
 	}
-	// One whose time is over need not make sense, and is gone.
+	// An expired row may be invalid, and deletes its client.
 	if next, err := table.with(map[string]*row{"b": {client: "b", limits: "?", from: since, until: 1}}, nil); err != nil || next.Len() != 1 || len(next.BadRows()) != 0 {
 		t.Error(err)
 	}
