@@ -37,8 +37,8 @@ const layout = "1"
 // its SHA-256, and so is a limit's identity.
 type Names struct{ before, after string }
 
-// NewNames returns the names of a binding's states. The prefix separates programs that share an
-// engine. It has up to 32 letters, digits, and any of -_.:/ in it; "" means DefaultPrefix.
+// NewNames returns the names of a binding's states. The prefix separates programs on one engine. It
+// has up to 32 letters, digits, and any of -_.:/; "" means DefaultPrefix.
 func NewNames(prefix string, spec Spec) (Names, error) {
 	if prefix == "" {
 		prefix = DefaultPrefix

@@ -44,7 +44,8 @@ var tests atomic.Int64
 
 // mine returns options with a prefix that nobody else has.
 func mine(testing.TB) memcached.Options {
-	return memcached.Options{Prefix: fmt.Sprintf("test-%d", tests.Add(1)), Timeout: 10 * time.Minute} // the machine may be busy
+	// the machine may be busy
+	return memcached.Options{Prefix: fmt.Sprintf("test-%d", tests.Add(1)), Timeout: 10 * time.Minute}
 }
 
 func trusted(t testing.TB) memcached.Options {
@@ -105,8 +106,8 @@ func recordName(o memcached.Options, key, limit string) string {
 	return o.Prefix + ":1:{" + key + "}::" + strings.ReplaceAll(algorithm.MustParseLimit(limit).Canonical().String(), " ", "+")
 }
 
-// ttl returns in how many seconds the server drops an item, by the server's own clock: -1 is never. It is false if there is
-// no item of that name.
+// ttl returns in how many seconds the server drops an item, by the server's own clock: -1 is never.
+// It is false if there is no item of this name.
 func ttl(t testing.TB, s *engine.Server, name string) (seconds int64, found bool) {
 	t.Helper()
 	// The reply to mn is the last line, whether or not there is an item.
@@ -126,7 +127,8 @@ func ttl(t testing.TB, s *engine.Server, name string) (seconds int64, found bool
 	return 0, false
 }
 
-// A span begins at a read of both clocks: the process's, and the server's, by which items expire. On a busy machine these differ.
+// A span begins at a read of both clocks: the process's, and the server's, by which items expire.
+// On a busy machine these differ.
 type span struct {
 	server *engine.Server
 	uptime int64
@@ -138,18 +140,20 @@ func begin(t testing.TB, s *engine.Server) span {
 	return span{server: s, uptime: uptime(t, s), began: time.Now()}
 }
 
-// expires fails the test unless an item that was last written within the span, to expire in some seconds, still does.
+// expires fails the test unless an item, last written within the span to expire in some seconds,
+// still does.
 func (s span) expires(t testing.TB, name string, in int64) {
 	t.Helper()
 	left, found := ttl(t, s.server, name)
 	passed := uptime(t, s.server) - s.uptime + int64(time.Since(s.began)/time.Second) + 1
-	// An item that is gone is no failure if it may have expired.
+	// A missing item is no failure if it may have expired.
 	if left > in || found && left < in-passed || !found && passed < in {
 		t.Errorf("%s expires in %d s (found: %v); want %d, less up to %d that passed", name, left, found, in, passed)
 	}
 }
 
-// uptime returns the server's own clock, which counts whole seconds. Expirations count by it, and on a busy machine it lags.
+// uptime returns the server's clock, in whole seconds. Expirations follow this clock, which lags on
+// a busy machine.
 func uptime(t testing.TB, s *engine.Server) int64 {
 	t.Helper()
 	for _, line := range ask(t, s, "stats\r\n", "END") {

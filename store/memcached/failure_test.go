@@ -94,14 +94,15 @@ func TestRestartsUnderLoad(t *testing.T) {
 	wg.Wait()
 }
 
-// waitFor returns when a condition holds. It has no deadline but that of the test binary.
+// waitFor returns when a condition holds. Only the test binary has a deadline.
 func waitFor(there func() bool) {
 	for !there() {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// A server that hangs blocks callers until the timeout, or until their context ends, and no key of another server.
+// A hanging server blocks callers until the timeout, or until their context ends, and no key of a
+// different server.
 func TestServerThatHangs(t *testing.T) {
 	const connections, enough = 4, 8
 	hanging, other := started(t), started(t)

@@ -21,7 +21,7 @@ var limits = []string{
 	"exponential 10/10s", "exponential 10/10s strict",
 }
 
-// skewAndTick is what an expiration adds to the life of a record, in seconds.
+// skewAndTick is the time that an expiration adds to the life of a record, in seconds.
 const skewAndTick = int64(memcached.DefaultClockSkew/time.Second) + 1
 
 // Pitfall S2: of two creators one wins, and the other, which is denied, leaves the winner's expiration alone.
@@ -104,7 +104,8 @@ func TestS7EveryItemExpires(t *testing.T) {
 		if limit.Algorithm == algorithm.Exponential {
 			most = int64(60*limit.Period/time.Second) + skewAndTick // it fades
 		}
-		window := strings.HasPrefix(text, "quota-reset") || strings.HasPrefix(text, "hybrid") // it goes on when all is refunded
+		// it goes on when all is refunded
+		window := strings.HasPrefix(text, "quota-reset") || strings.HasPrefix(text, "hybrid")
 		for i, ops := range operations {
 			for _, op := range ops {
 				do(t, b, fmt.Sprint(i), op, store.OwnClock)
@@ -262,8 +263,8 @@ func TestA12SubSecondWindows(t *testing.T) {
 		asked := time.Now().Truncate(time.Microsecond)
 		v := take(t, b, "k", 3, store.OwnClock)
 		usable := asked.Add(v.Reset)
-		// Half a second really passes: an item that memcached drops or keeps by its own clock shows in no other. The key is asked
-		// until it grants, and too early is the failure.
+		// Half a second really passes: memcached drops items by its own clock only. The key is
+		// asked until it grants, and too early is the failure.
 		for v = take(t, b, "k", 3, store.OwnClock); v.Granted != 3; v = take(t, b, "k", 3, store.OwnClock) {
 			time.Sleep(time.Millisecond)
 		}

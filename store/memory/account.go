@@ -10,7 +10,8 @@ import (
 	"github.com/weirlimit/weir/store"
 )
 
-// stateBinding is a limit whose state is more than one word, or one with a name, whose keys have accounts.
+// stateBinding is a limit whose state is more than one word, or a limit with a name, whose keys
+// have accounts.
 type stateBinding struct {
 	store    *Store
 	table    *stateTable
@@ -28,7 +29,8 @@ func (b *stateBinding) Do(ctx context.Context, key string, op algorithm.Op, give
 	if !b.named && (op.Kind == algorithm.Reserve || op.Kind == algorithm.Commit) {
 		return algorithm.Verdict{}, store.ErrUnnamed
 	}
-	if op.Late && b.store.overflow == Share { // the reservation may be that of a new key of a full store
+	// the reservation may be of the shared budget of a full store
+	if op.Late && b.store.overflow == Share {
 		op.Late = false
 		if v, err := b.Do(ctx, key, op, given); err != nil || v.Granted >= 0 {
 			return v, err
@@ -38,7 +40,8 @@ func (b *stateBinding) Do(ctx context.Context, key string, op algorithm.Op, give
 	return b.decide(b.fingerprint(key), op, given), nil
 }
 
-// decide carries out an operation on the key's account, or, if it is new and the store is full, as the store's Overflow says.
+// decide carries out an operation on the key's account. If the key is new and the store is full,
+// Overflow decides.
 func (b *stateBinding) decide(fp fingerprint, op algorithm.Op, given int64) algorithm.Verdict {
 	v, did := b.do(fp, op, given, false)
 	switch {
@@ -54,7 +57,7 @@ func (b *stateBinding) decide(fp fingerprint, op algorithm.Op, given int64) algo
 	return b.grow(fp, op, given)
 }
 
-// grow carries out an operation that needs memory.
+// grow carries out an operation with a need for memory.
 func (b *stateBinding) grow(fp fingerprint, op algorithm.Op, given int64) algorithm.Verdict {
 	now, v, did := b.store.now(given), algorithm.Verdict{}, missing
 	for range mostReclaims {
@@ -97,7 +100,7 @@ func (b *stateBinding) do(fp fingerprint, op algorithm.Op, given int64, mayAdd b
 	h := b.table.shard(fp)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	now := b.store.now(given)  // under the lock, so that no key was forgotten at a later time than this
+	now := b.store.now(given)  // under the lock: no key was evicted at a later time
 	defer runtime.KeepAlive(b) // and so of the owner, until its key is counted
 	if e := h.index[fp]; e != nil {
 		v, ok := b.apply(h, e, op, now)
@@ -170,9 +173,9 @@ func (b *stateBinding) fresh(state []int64) algorithm.Account {
 	return algorithm.Account{Program: o.account.Program, State: append(state, o.account.State...)}
 }
 
-// apply carries out an operation on an entry. If the account would need more memory than there is, it stays as it is:
-// operations that take units are denied then, which ok reports as false. Others settle what was admitted before, and are
-// carried out under the limit that the account is of. The caller holds the shard's mutex.
+// apply carries out an operation on an entry. If there is no memory for the larger account, the
+// account stays unchanged: operations that take units are denied, and ok is false. Settlements are
+// carried out under the limit of the account. The caller holds the shard's mutex.
 func (b *stateBinding) apply(h *stateShard, e *entry, op algorithm.Op, now int64) (v algorithm.Verdict, ok bool) {
 	if isPeek(op) {
 		_, r := e.account.Apply(b.program, op, now)
@@ -198,8 +201,9 @@ func (b *stateBinding) apply(h *stateShard, e *entry, op algorithm.Op, now int64
 	return b.store.denyFull(op, now, b.wait(now)), false
 }
 
-// keep sets an entry's account and when it can be forgotten, or forgets it. It returns false, and does nothing, if there is
-// no memory for the account. reset is when the state is fresh again.
+// keep sets an entry's account and the time of its eviction, or evicts a fresh account. It returns
+// false, and does nothing, if there is no memory for the account. reset is the time at which the
+// state is fresh again.
 func (b *stateBinding) keep(h *stateShard, e *entry, a algorithm.Account, now, reset int64) bool {
 	if a.Extra == nil && len(a.State) == 0 {
 		h.remove(e)
@@ -212,7 +216,7 @@ func (b *stateBinding) keep(h *stateShard, e *entry, a algorithm.Account, now, r
 	return true
 }
 
-// set is keep whether there is memory or not.
+// set is keep without a bound on memory.
 func (b *stateBinding) set(h *stateShard, e *entry, a algorithm.Account, now, reset int64) {
 	if a.Extra == nil && len(a.State) == 0 {
 		h.remove(e)
@@ -224,7 +228,7 @@ func (b *stateBinding) set(h *stateShard, e *entry, a algorithm.Account, now, re
 	b.put(h, e, a, now, reset)
 }
 
-// put sets an entry's account, whose memory is counted.
+// put sets an entry's account. The caller has counted its memory.
 func (b *stateBinding) put(h *stateShard, e *entry, a algorithm.Account, now, reset int64) {
 	if a.Extra != nil {
 		reset = now + a.Life(now)
@@ -233,10 +237,10 @@ func (b *stateBinding) put(h *stateShard, e *entry, a algorithm.Account, now, re
 	h.expire(e, reset)
 }
 
-// A wait is until when a key that has used all of a limit waits for a unit.
+// A wait is a cached time until which an exhausted key waits for a unit.
 type wait struct{ from, until int64 }
 
-// wait returns how long a key that has used all of the limit waits for a unit, as it was found lately.
+// wait returns the time for which an exhausted key waits for a unit, from a cache.
 func (b *stateBinding) wait(now int64) time.Duration {
 	w := b.used.Load()
 	if w == nil || now < w.from || now >= w.until {

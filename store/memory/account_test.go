@@ -235,7 +235,8 @@ func TestOverflowShareOfANameIsOneAccount(t *testing.T) {
 	}
 }
 
-// TestLateCommitsInAFullStore: of a new key they settle what was reserved in the shared budget, or are charged to it; without one they are denied.
+// TestLateCommitsInAFullStore: those of a new key settle a reservation in the shared budget, or are
+// charged to the budget; without a budget they are denied.
 func TestLateCommitsInAFullStore(t *testing.T) {
 	late := algorithm.Op{Kind: algorithm.Commit, Late: true, Cost: 2, ID: 7}
 	s := memory.New(memory.Options{MaxKeys: 1, Overflow: memory.Share})

@@ -7,8 +7,8 @@ import (
 	"math/bits"
 )
 
-// A fingerprint stands for a key, or for a key under a limit: 112 bits that depend on secrets of the store, and the index
-// of the owner. Among 10^9 keys the chance that any two meet is about 2^59/2^112, or 10^-16.
+// A fingerprint identifies a key, or a key under a limit: 112 bits from secrets of the store, and
+// the index of the owner. Among 10^9 keys the chance of a collision is about 2^59/2^112, or 10^-16.
 type fingerprint struct{ hi, lo uint64 }
 
 // of puts the index of an owner into the fingerprint of a limit.
@@ -16,8 +16,8 @@ func (f fingerprint) of(o *owner) fingerprint {
 	return fingerprint{f.hi, f.lo&^ownerMask | o.index}
 }
 
-// with combines the fingerprints of a key and of its limit, which has the index of the owner. lo is never 0, which marks an
-// empty slot.
+// with combines the fingerprints of a key and of its limit, which has the index of the owner. lo is
+// never 0, which marks an empty slot.
 func (f fingerprint) with(pad fingerprint) fingerprint {
 	return fingerprint{f.hi ^ pad.hi, f.lo&^ownerMask ^ pad.lo}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/weirlimit/weir/store/memory"
 )
 
-// BenchmarkFull is a Take of a known key, and of a new key that finds the store full: the ratio of the two is what a flood costs.
+// BenchmarkFull is a Take of a known key, and of a new key of a full store: their ratio is the cost
+// of a flood.
 func BenchmarkFull(b *testing.B) {
 	for _, text := range []string{"1000000/8760h", "sliding-window 1000000/8760h"} {
 		s := memory.New(memory.Options{MaxBytes: 64 << 20})

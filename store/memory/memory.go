@@ -12,14 +12,17 @@ import (
 
 // Options for New. The zero value is good for most programs.
 type Options struct {
-	// MaxBytes bounds the memory of the store's keys: their states, reservations and previous limits, and the tables that
-	// find them. 0 means DefaultMaxBytes; less than MinMaxBytes means MinMaxBytes. An operation that needs more memory is
-	// denied and changes nothing. Only keys whose state equals that of a new key are evicted.
+	// MaxBytes bounds the memory of the store's keys: their states, reservations and previous
+	// limits, and their tables. 0 means DefaultMaxBytes; less than MinMaxBytes means MinMaxBytes.
+	// An operation without memory is denied and changes nothing. Only keys whose state equals the
+	// state of a new key are evicted.
 	//
-	// Each name, and each limit without one, may grow while it uses less than four times the memory that is free: so one
-	// alone uses at most four fifths, and a flood of keys under it leaves room for others.
+	// Each name, and each limit without a name, may grow while it uses less than four times the
+	// free memory: so a single name uses at most four fifths, and a flood of its keys leaves room
+	// for the rest.
 	MaxBytes int64
-	// MaxKeys, if positive, bounds the number of keys too, in the same shares. 0 means that MaxBytes alone counts.
+	// MaxKeys, if positive, bounds the number of keys too, in equal shares. 0: MaxBytes is the only
+	// bound.
 	MaxKeys int
 	// Overflow is the decision on new keys for which there is no room.
 	Overflow Overflow
@@ -33,18 +36,19 @@ type Options struct {
 // Stats are counts of a store.
 type Stats struct {
 	Keys       int64 // held now; some of them may equal new keys and not be evicted yet
-	Bytes      int64 // of memory that the store counts now, at most MaxBytes
+	Bytes      int64 // of counted memory now, at most MaxBytes
 	MaxBytes   int64
-	Reclaimed  int64 // keys evicted because their state equalled that of a new key
+	Reclaimed  int64 // keys evicted because their state equalled the state of a new key
 	Overflowed int64 // operations on new keys for which there was no room
-	Refused    int64 // operations on keys whose record needed more memory than there was
+	Refused    int64 // operations on keys without memory for their larger record
 }
 
 // Store is a [store.Store] in memory. Make one with New.
 type Store struct {
-	clock    clock
-	hasher   hasher // of keys
-	limits   hasher // of limits and their names; another, so that no key can be made to cancel one out
+	clock  clock
+	hasher hasher // of keys
+	// of limits and their names; a separate hasher, so no key can cancel a limit out
+	limits   hasher
 	overflow Overflow
 
 	room       room
@@ -169,13 +173,13 @@ func (s *Store) now(given int64) int64 {
 	return given
 }
 
-// A Holder is a name, or a limit without one, with the keys and bytes that it uses.
+// A Holder is a name, or a limit without a name, with its keys and bytes.
 type Holder struct {
 	Name        string // or the limit's text
 	Keys, Bytes int64
 }
 
-// Largest returns the name, or the limit without one, that uses most memory.
+// Largest returns the name, or the limit without a name, with the most memory.
 func (s *Store) Largest() Holder {
 	o := s.owners.largest()
 	return Holder{Name: o.label, Keys: o.keys.Load(), Bytes: o.bytes.Load()}

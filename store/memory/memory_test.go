@@ -149,7 +149,8 @@ func TestFloodFreesNobody(t *testing.T) {
 	}
 }
 
-// heap returns the bytes on the heap that are in use. It collects garbage until there is no less, because cleanups free more.
+// heap returns the bytes in use on the heap. It collects garbage until the number is stable,
+// because cleanups free more.
 func heap() int64 {
 	var m runtime.MemStats
 	for last := uint64(math.MaxUint64); ; last = m.HeapAlloc {

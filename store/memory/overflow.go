@@ -9,16 +9,17 @@ import (
 	"github.com/weirlimit/weir/algorithm"
 )
 
-// An Overflow is the decision on a new key for which the store has no room: MaxKeys or MaxBytes are reached, or the share
-// of the key's name, and no other key can be evicted.
+// An Overflow is the decision on a new key for which the store has no room: MaxKeys or MaxBytes are
+// reached, or the share of the key's name, and no key can be evicted.
 type Overflow uint8
 
 const (
-	// Deny denies a new key. RetryAfter is the least time until another key may be evicted, or until a key that has used all
-	// of its limit gets a unit, whichever is shorter. The key may be denied again then.
+	// Deny denies a new key. RetryAfter is the least time until a key may be evicted, or until an
+	// exhausted key of the limit gets a unit, whichever is shorter. The key may be denied again
+	// then.
 	Deny Overflow = iota
-	// Share lets all new keys of a limit, or of a name, share one budget, of the limit's own parameters. A key that is added
-	// while that budget is in debt starts with its debt.
+	// Share lets all new keys of a limit, or of a name, share one budget, of the limit's own
+	// parameters. A key added while the budget is in debt starts with this debt.
 	Share
 )
 
@@ -26,11 +27,11 @@ const (
 const mostShared = 4096
 
 const (
-	// sharedPart is the part of MaxBytes that is kept for the budgets of new keys, under Share.
+	// sharedPart is the part of MaxBytes reserved for the budgets of new keys, under Share.
 	sharedPart = 16
-	// sharedBytes is what a budget takes without what its account has on the heap.
+	// sharedBytes is the size of a budget without its account's memory on the heap.
 	sharedBytes = 256
-	// leastWait is the least wait of a key that finds the store full.
+	// leastWait is the least wait of a new key of a full store.
 	leastWait = time.Millisecond
 )
 
@@ -39,10 +40,10 @@ type shared struct {
 	mu      sync.Mutex
 	word    int64             // of a one-word limit
 	account algorithm.Account // of any other
-	words   int               // of memory that the account takes
+	words   int               // of memory of the account
 }
 
-// apply carries out an operation on the account, unless there is no memory for that.
+// apply carries out an operation on the account, if there is memory.
 func (o *shared) apply(s *Store, p *algorithm.Program, op algorithm.Op, now int64) (v algorithm.Verdict, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -77,8 +78,8 @@ func (s *Store) sharedOf(pad fingerprint, need bool) *shared {
 	return o
 }
 
-// denyFull is the answer for a new key that finds the store full. own is how long a key waits for a unit that has used all of
-// the limit: no new key is told to wait for longer, because the store may have room by then.
+// denyFull returns the denial of a new key of a full store. own is the time for which an exhausted
+// key waits for a unit: RetryAfter is never longer, because the store may have room by then.
 func (s *Store) denyFull(op algorithm.Op, now int64, own time.Duration) algorithm.Verdict {
 	if op.Cost == 0 {
 		return algorithm.Verdict{}

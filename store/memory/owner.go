@@ -8,33 +8,35 @@ import (
 )
 
 const (
-	// ownerBits are the bits of a fingerprint that hold the index of its owner.
+	// ownerBits is the number of bits of a fingerprint with the index of its owner.
 	ownerBits = 16
 	ownerMask = 1<<ownerBits - 1
-	// commonOwner is the index of the owner of all names and limits that come when there are mostOwners others.
+	// commonOwner is the index of the owner of all names and limits beyond mostOwners.
 	commonOwner = 1
 	// mostOwners is how many owners a store has at most.
 	mostOwners = 4096
 )
 
-// An owner is a name, or a limit without one: all keys under it have one share of the store.
+// An owner is a name, or a limit without a name: all its keys have one share of the store.
 type owner struct {
 	text     string // name and limit, as they are hashed
 	label    string // the name or the limit's text, for people
 	index    uint64
-	bindings atomic.Int64 // that are in use
+	bindings atomic.Int64 // in use
 	keys     atomic.Int64
 	bytes    atomic.Int64 // nominal for keys of one word, see slotBytes
 }
 
-// An ownerTable has the owners of a store. Those that have neither keys nor bindings make room for others.
+// An ownerTable has the owners of a store. Owners without keys and bindings make room for new
+// owners.
 type ownerTable struct {
 	mu      sync.Mutex
 	byText  map[string]*owner
 	byIndex [mostOwners + 1]atomic.Pointer[owner] // index 0 is never used
 	used    int                                   // indexes below this one were used
-	vacant  []uint64                              // indexes that can be used again
-	futile  int                                   // owners that found no index since the last search
+	vacant  []uint64                              // indexes for reuse
+	// owners that found no index since the last search
+	futile int
 }
 
 // searchEvery is how many owners find no index between two searches for vacant ones: a search looks
@@ -52,7 +54,8 @@ func (t *ownerTable) init() {
 // of returns the owner of a key, by its fingerprint.
 func (t *ownerTable) of(lo uint64) *owner { return t.byIndex[lo&ownerMask].Load() }
 
-// bind returns the owner of this text for a binding, of which release is called when it is no longer used.
+// bind returns the owner of this text for a binding. The caller calls release when the binding is
+// no longer in use.
 func (t *ownerTable) bind(text, label string) *owner {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,8 +89,8 @@ func (t *ownerTable) add(text, label string) *owner {
 	return o
 }
 
-// findVacant reports whether there is a vacant index. It searches for owners that have no keys and no
-// bindings. No key can be added to them: that takes a binding.
+// findVacant reports whether there is a vacant index. It searches for owners that have no keys and
+// no bindings. No key can be added to them: that takes a binding.
 func (t *ownerTable) findVacant() bool {
 	if len(t.vacant) > 0 {
 		return true
@@ -108,7 +111,7 @@ func (t *ownerTable) findVacant() bool {
 	return false
 }
 
-// largest returns the owner that uses most.
+// largest returns the owner with the most bytes.
 func (t *ownerTable) largest() (most *owner) {
 	for i := commonOwner; i < len(t.byIndex); i++ {
 		o := t.byIndex[i].Load()

@@ -6,12 +6,13 @@ import (
 	"github.com/weirlimit/weir/algorithm"
 )
 
-// TestPanicLeavesNoShardLocked is of a decision that panics, which a daemon recovers from.
+// TestPanicLeavesNoShardLocked panics in a decision, as a daemon may recover from.
 func TestPanicLeavesNoShardLocked(t *testing.T) {
 	s := New(Options{})
 	defer s.Close()
 	h := new(stateShard)
-	j := joint{shards: []*stateShard{h}, parts: []jointPart{{op: algorithm.Op{Cost: 1}}}} // without a binding
+	// without a binding
+	j := joint{shards: []*stateShard{h}, parts: []jointPart{{op: algorithm.Op{Cost: 1}}}}
 	h.mu.Lock()
 	func() {
 		defer func() {

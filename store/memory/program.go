@@ -10,8 +10,8 @@ import (
 	"github.com/weirlimit/weir/algorithm"
 )
 
-// A programTable has one Program for all bindings and accounts of a limit, for as long as there are any: a million keys of one
-// limit refer to one Program, however often the limit is bound.
+// A programTable has one Program for all bindings and accounts of a limit, while there are any: a
+// million keys of one limit refer to one Program, for any number of bindings.
 type programTable struct {
 	room    *room // counts programBytes for each
 	mu      sync.Mutex
@@ -19,11 +19,11 @@ type programTable struct {
 	peak    int // the most limits that byLimit had since it was made
 }
 
-// shrinkFrom is the peak from which a map that lost most of its limits is made again: Go's maps keep
-// the memory of their peak.
+// shrinkFrom is the peak from which a map that lost most of its limits is made again: Go's maps
+// keep the memory of their peak.
 const shrinkFrom = 64
 
-// programBytes is about what a Program takes, with its place in the table.
+// programBytes is about the size of a Program, with its place in the table.
 const programBytes = 768
 
 // compile returns the Program of a limit.

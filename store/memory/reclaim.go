@@ -6,26 +6,27 @@ import (
 )
 
 const (
-	// mostVisited is how many segments one reclaim looks at.
+	// mostVisited is the number of segments that a reclaim checks.
 	mostVisited = 8
-	// mostReclaims is how many times an operation that found the store full reclaims memory before it is denied.
+	// mostReclaims is how many times an operation on a full store reclaims memory before its
+	// denial.
 	mostReclaims = 64
-	// pointerBytes is what a place in a directory takes.
+	// pointerBytes is the size of a place in a directory.
 	pointerBytes = 8
 )
 
-// A reclaimer forgets keys that are fresh again.
+// A reclaimer evicts fresh keys.
 type reclaimer interface {
-	// dueAt returns a time before which no key of the table is fresh. If that has passed and nothing is found, more is known
-	// after a few calls of reclaim.
+	// dueAt returns a time before which no key of the table is fresh. It is a lower bound, which
+	// calls of reclaim raise.
 	dueAt() int64
-	// reclaim looks through a part of the table, another one with each call, and reports whether it forgot keys or
-	// gave memory back. Only one goroutine calls it at a time.
+	// reclaim checks a part of the table, the next part with each call, and reports whether it
+	// evicted keys or gave memory back. Only one goroutine calls it at a time.
 	reclaim(now int64) bool
 }
 
-// reclaim looks through a part of the tables for keys that are fresh at now, and reports whether it forgot any. It costs a
-// few loads while none can be.
+// reclaim checks a part of the tables for keys that are fresh at now, and reports whether it
+// evicted any. It costs a few loads while there can be none.
 func (s *Store) reclaim(now int64) (progress bool) {
 	if s.dueAt() > now {
 		return false
@@ -49,8 +50,8 @@ func (s *Store) dueAt() int64 {
 	return due
 }
 
-// A dueTime is a time before which no key of a table is fresh. It is kept while the table is walked in parts: the times of
-// the parts that the walk has passed are collected, and are the due time when it has come around.
+// A dueTime is a time before which no key of a table is fresh. A walk visits the table in parts and
+// collects the times of the visited parts; at the end of a round their minimum is the due time.
 type dueTime struct{ due, passed atomic.Int64 }
 
 func (d *dueTime) init() {
@@ -58,13 +59,13 @@ func (d *dueTime) init() {
 	d.passed.Store(math.MaxInt64)
 }
 
-// lower sets the due time to at if it is later. It is called when a key has that time.
+// lower sets the due time to at if it is later. It is called when a key gets this time.
 func (d *dueTime) lower(at int64) {
 	lowerTo(&d.passed, at) // first: around may be between the two
 	lowerTo(&d.due, at)
 }
 
-// pass is called with the time of a part that the walk passes.
+// pass is called with the time of a visited part.
 func (d *dueTime) pass(at int64) { lowerTo(&d.passed, at) }
 
 // around is called when the walk has come around.
@@ -107,7 +108,7 @@ func (t *table) reclaim(now int64) bool {
 		}
 		at := t.cursor
 		g := d.segments[at].Load()
-		copies := 1 << (64 - d.shift - g.depth) // it stands at so many places
+		copies := 1 << (64 - d.shift - g.depth) // of the segment in the directory
 		at &^= copies - 1
 		t.cursor = at + copies
 		progress := g.next.Load() <= units && t.clear(d, g, at, copies, units)
@@ -119,11 +120,12 @@ func (t *table) reclaim(now int64) bool {
 	return false
 }
 
-// clear forgets the keys of a segment that are fresh, and joins it with its sibling if they have few others.
+// clear evicts the fresh keys of a segment, and joins the segment with its sibling if both have few
+// keys.
 func (t *table) clear(d *directory, g *segment, at, copies int, now int64) bool {
 	freed, live := t.sweepUnlessReplaced(g, now)
 	joined := false
-	for live <= mostKept/2 && g.depth > 0 { // two that were joined may have a sibling too
+	for live <= mostKept/2 && g.depth > 0 { // a joined segment may have a sibling too
 		low, high := g, d.segments[at^copies].Load()
 		if at&copies != 0 {
 			low, high = high, low
@@ -138,7 +140,8 @@ func (t *table) clear(d *directory, g *segment, at, copies int, now int64) bool 
 	return joined || freed > 0
 }
 
-// sweepUnlessReplaced is a sweep of a segment that is in use. It takes the mutex, and returns how many keys are left, too.
+// sweepUnlessReplaced is a sweep of a segment in use. It takes the mutex, and also returns the
+// number of keys left.
 func (t *table) sweepUnlessReplaced(g *segment, now int64) (freed int, live int32) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -148,10 +151,10 @@ func (t *table) sweepUnlessReplaced(g *segment, now int64) (freed int, live int3
 	return freed, g.live
 }
 
-// join replaces two segments whose keys differ in their last common bit only by one, if they have few keys. hi is of any
-// of their keys. It returns nil if they are to stay.
+// join replaces two segments, whose keys differ in their last common bit only, by a single segment
+// if they have few keys. hi is of any of their keys. It returns nil if both stay.
 func (t *table) join(low, high *segment, hi uint64, now int64) *segment {
-	low.mu.Lock() // all that lock two do so in this order
+	low.mu.Lock() // the order of all locks of two segments
 	defer low.mu.Unlock()
 	high.mu.Lock()
 	defer high.mu.Unlock()
@@ -171,12 +174,13 @@ func (t *table) join(low, high *segment, hi uint64, now int64) *segment {
 	return both
 }
 
-// sweep forgets the keys of a segment that are fresh at now, and returns how many. The caller holds the segment's mutex.
+// sweep evicts the keys of a segment that are fresh at now, and returns their number. The caller
+// holds the segment's mutex.
 func (t *table) sweep(g *segment, now int64) (freed int) {
 	if g.next.Load() > now {
 		return 0
 	}
-	// Set first: a word that a refund moves back during the sweep lowers it again.
+	// Set first: a refund during the sweep lowers it again.
 	g.next.Store(math.MaxInt64)
 	next := int64(math.MaxInt64)
 	for i := range g.slots {

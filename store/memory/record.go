@@ -25,14 +25,15 @@ func wordsOf(x *algorithm.Extra) int {
 	return words
 }
 
-// try returns the account that an operation makes of another one, which stays as it is. The state is in scratch memory: the
-// next try overwrites it. The caller holds the shard's mutex.
+// try returns the account after an operation on a, which stays unchanged. The new state is in
+// scratch memory, which the next try overwrites. The caller holds the shard's mutex.
 func (h *stateShard) try(a algorithm.Account, p *algorithm.Program, op algorithm.Op, now int64) (algorithm.Account, algorithm.Result) {
 	plain, had := a.Extra == nil, cap(h.scratch)
 	a.State = append(h.scratch[:0], a.State...)
 	a, r := a.Apply(p, op, now)
 	h.scratch = nil
-	if plain && a.Extra == nil && cap(a.State) <= mostScratch { // otherwise a previous limit may have the memory
+	// otherwise a previous limit may have the memory
+	if plain && a.Extra == nil && cap(a.State) <= mostScratch {
 		h.scratch = a.State[:0]
 	}
 	if more := cap(h.scratch) - had; more != 0 {
@@ -41,8 +42,8 @@ func (h *stateShard) try(a algorithm.Account, p *algorithm.Program, op algorithm
 	return a, r
 }
 
-// stateWords returns how many words of memory beyond the entry a state of n words gets, if the entry has some already. What
-// grows once gets room for an eighth more.
+// stateWords returns the words of memory beyond the entry for a state of n words. has is the number of
+// words that the entry has. A growing state gets room for an eighth more.
 func stateWords(n, has int) int {
 	switch {
 	case n <= shortState:
@@ -71,7 +72,7 @@ func (e *entry) growth(a algorithm.Account) int {
 	return stateWords(len(a.State), e.stateMemory()) + wordsOf(a.Extra) - int(e.words)
 }
 
-// set sets an entry's account, whose state it copies.
+// set sets an entry's account to a copy of a.
 func (e *entry) set(a algorithm.Account) {
 	has := e.stateMemory()
 	words := stateWords(len(a.State), has)

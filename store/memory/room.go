@@ -6,19 +6,19 @@ import (
 )
 
 const (
-	// DefaultMaxBytes is the MaxBytes of a store whose Options have none: 1 GiB.
+	// DefaultMaxBytes is the default of Options.MaxBytes: 1 GiB.
 	DefaultMaxBytes = 1 << 30
 	// MinMaxBytes is the least MaxBytes. Options with less have this: 1 MiB.
 	MinMaxBytes = 1 << 20
-	// unbounded is the bound of a room that has none. share times it is still an int64.
+	// unbounded is the bound of a room without a bound. share times unbounded is still an int64.
 	unbounded = math.MaxInt64 / (2 * share)
-	// share is the part of a store that one owner may use: it may grow while it uses less than share times the memory
-	// that is free. One owner alone gets 4/5 of the store, two get 4/9 each. A flood of keys under one limit so leaves
-	// memory for the others, whatever its length.
+	// share bounds the part of a store of each owner: an owner may grow while it uses less than
+	// share times the free memory. A single owner gets 4/5 of the store, two get 4/9 each. So a
+	// flood of keys under one limit leaves memory for the rest.
 	share = 4
 )
 
-// A room counts the keys and the bytes that a store uses, and refuses growth beyond its bounds.
+// A room counts the keys and bytes of a store, and refuses growth beyond its bounds.
 type room struct {
 	maxKeys, maxBytes int64
 	keys, bytes       atomic.Int64
@@ -35,7 +35,7 @@ func (r *room) init(o Options) {
 	r.maxBytes = max(r.maxBytes, MinMaxBytes)
 }
 
-// addKey counts a key of an owner, unless that is beyond the room or the owner's share of it.
+// addKey counts a key of an owner, unless the key is beyond the room or the owner's share.
 func (r *room) addKey(o *owner) bool {
 	n := r.keys.Add(1)
 	if n > r.maxKeys || o.keys.Load() >= share*(r.maxKeys-n+1) || o.bytes.Load() >= share*(r.maxBytes-r.bytes.Load()) {
@@ -52,8 +52,8 @@ func (r *room) dropKey(o *owner) {
 	o.keys.Add(-1)
 }
 
-// grow counts bytes of an owner, unless they are beyond the room or the owner's share of it. A negative number, and 0, are
-// always counted.
+// grow counts bytes of an owner, unless they are beyond the room or the owner's share. A negative
+// number, and 0, are always counted.
 func (r *room) grow(o *owner, n int64) bool {
 	after := r.bytes.Add(n)
 	if n > 0 && (after > r.maxBytes || o.bytes.Load()+n > share*(r.maxBytes-after)) {
@@ -64,7 +64,7 @@ func (r *room) grow(o *owner, n int64) bool {
 	return true
 }
 
-// force counts bytes of an owner that can't be refused: those that settle what was admitted before.
+// force counts bytes of an owner without a bound: settlements are never refused.
 func (r *room) force(o *owner, n int64) {
 	r.bytes.Add(n)
 	o.bytes.Add(n)

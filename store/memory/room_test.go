@@ -17,7 +17,8 @@ import (
 
 const maxBytes = 4 << 20
 
-// checkHeap compares the heap that a store has taken since before with its bound, and with its own account.
+// checkHeap compares the growth of the heap since before with the store's bound, and with the
+// store's count.
 func checkHeap(t *testing.T, s *memory.Store, before int64) {
 	t.Helper()
 	grown, got := heap()-before, s.Stats()
@@ -34,7 +35,8 @@ func checkHeap(t *testing.T, s *memory.Store, before int64) {
 	runtime.KeepAlive(s)
 }
 
-// TestFloodStaysWithinMaxBytes: keys without end under any limit, with a name or without, take no more memory than MaxBytes.
+// TestFloodStaysWithinMaxBytes: keys without end under any limit, with a name or without, take no
+// more memory than MaxBytes.
 func TestFloodStaysWithinMaxBytes(t *testing.T) {
 	texts := append([]string{"sliding-buckets 10/1h cells=3600", "100/month", "concurrent 3 lease=1h"}, limits...)
 	for n, name := range []string{"", "name"} {
@@ -58,7 +60,8 @@ func TestFloodStaysWithinMaxBytes(t *testing.T) {
 	}
 }
 
-// TestLimitsTakeMemoryToo: keys that each have a limit of their own under one name stay within MaxBytes with their limits.
+// TestLimitsTakeMemoryToo: keys, each with a limit of its own under one name, stay within MaxBytes
+// with their limits.
 func TestLimitsTakeMemoryToo(t *testing.T) {
 	before := heap()
 	s := memory.New(memory.Options{MaxBytes: maxBytes})
@@ -68,7 +71,8 @@ func TestLimitsTakeMemoryToo(t *testing.T) {
 	checkHeap(t, s, before)
 }
 
-// TestGrowthStaysWithinMaxBytes: a few keys whose records grow without end are denied, and stay as they are.
+// TestGrowthStaysWithinMaxBytes: a few keys whose records grow without end are denied, and stay
+// unchanged.
 func TestGrowthStaysWithinMaxBytes(t *testing.T) {
 	const keys = 150
 	take := algorithm.Op{Cost: 1}
@@ -103,14 +107,16 @@ func TestGrowthStaysWithinMaxBytes(t *testing.T) {
 	}
 }
 
-// TestRecordThatCannotGrow: it is denied without a change, settles what it holds, and goes on when there is memory again.
+// TestRecordThatCannotGrow: it is denied without a change, settles what it holds, and goes on when
+// there is memory again.
 func TestRecordThatCannotGrow(t *testing.T) {
 	s := memory.New(memory.Options{MaxBytes: memory.MinMaxBytes})
 	b := bindNamed(t, s, "a", "10/1h").binding
 	if v := do(t, b, "k", algorithm.Op{Kind: algorithm.Reserve, Cost: 4, ID: 7, Life: 7200 * second}, 0); v.Granted != 4 {
 		t.Fatalf("reserved: %+v", v)
 	}
-	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} { // until nearly all is used
+	// until nearly all is used
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
 		flood := bindNamed(t, s, name, "sliding-log 9/2h").binding
 		for i := 0; do(t, flood, fmt.Sprint(i), algorithm.Op{Cost: 1}, 0).Granted == 1; i++ {
 		}
@@ -139,11 +145,12 @@ func TestRecordThatCannotGrow(t *testing.T) {
 	}
 }
 
-// TestFloodLeavesRoomForOthers: under a flood on one name, or on several, new keys under others are admitted.
+// TestFloodLeavesRoomForOthers: under a flood on one or several names, new keys under further names
+// are admitted.
 func TestFloodLeavesRoomForOthers(t *testing.T) {
 	for _, text := range []string{"1/24h", "sliding-window 1/24h"} {
 		for _, options := range []memory.Options{{MaxBytes: maxBytes}, {MaxKeys: 100_000}} {
-			for floods := 1; floods <= 2; floods++ { // each takes four fifths of what the one before left
+			for floods := 1; floods <= 2; floods++ { // each takes four fifths of the rest
 				if testing.Short() && floods == 1 {
 					continue // two are harder
 				}
@@ -171,7 +178,8 @@ func TestFloodLeavesRoomForOthers(t *testing.T) {
 	}
 }
 
-// TestRetryAfterFollowsTheLimit: a new key that finds the store full waits no longer than its own limit makes a key wait.
+// TestRetryAfterFollowsTheLimit: a new key of a full store waits no longer than an exhausted key of
+// its limit.
 func TestRetryAfterFollowsTheLimit(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"5/1s": 200 * time.Millisecond, "1/24h": time.Hour, "fixed-window 5/10s": 10 * time.Second, "quota-reset 5/10s": 10 * time.Second,
@@ -190,7 +198,7 @@ func TestRetryAfterFollowsTheLimit(t *testing.T) {
 	}
 }
 
-// TestMemoryIsUsedAgain: when keys can be evicted, the memory of their tables goes to keys of other kinds.
+// TestMemoryIsUsedAgain: the memory of evicted keys goes to keys of different kinds.
 func TestMemoryIsUsedAgain(t *testing.T) {
 	s := memory.New(memory.Options{MaxBytes: maxBytes})
 	fill := func(name, text string, now int64) (keys int) {
@@ -223,7 +231,8 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 	}
 }
 
-// TestOwnersAreBounded: names without end cost bounded memory, share one part when there are too many, and are forgotten.
+// TestOwnersAreBounded: names without end cost bounded memory, share one part beyond a number, and
+// are evicted.
 func TestOwnersAreBounded(t *testing.T) {
 	s := memory.New(memory.Options{MaxKeys: 8000})
 	for i := range 6000 {
@@ -236,8 +245,9 @@ func TestOwnersAreBounded(t *testing.T) {
 	}
 }
 
-// TestStoreNeverAdmitsMoreThanAModel: random operations over several names in little memory, on the store and on accounts
-// without a bound. What the store denies for want of memory changes nothing; all else is as the accounts have it.
+// TestStoreNeverAdmitsMoreThanAModel: random operations over several names in little memory, on the
+// store and on accounts without a bound. Denials for want of memory change nothing; all further
+// results equal the accounts'.
 func TestStoreNeverAdmitsMoreThanAModel(t *testing.T) {
 	texts := []string{"10/1h", "7/1s", "sliding-log 300/1h", "sliding-buckets 50/1h cells=700", "fixed-window 20/1m", "quota-reset 9/1h"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -288,7 +298,8 @@ func TestStoreNeverAdmitsMoreThanAModel(t *testing.T) {
 	})
 }
 
-// TestFloodsRace: floods over several names and kinds at once, while keys are evicted, keep the bounds and the counts.
+// TestFloodsRace: floods over several names and kinds at once, while keys are evicted, keep the
+// bounds and the counts.
 func TestFloodsRace(t *testing.T) {
 	s := memory.New(memory.Options{MaxBytes: memory.MinMaxBytes})
 	var wg sync.WaitGroup

@@ -13,15 +13,16 @@ const (
 	mostUsed = slotCount * 3 / 4
 	// mostKept is how many live keys a rebuilt segment may start with; with more it is split.
 	mostKept = mostUsed * 3 / 5
-	// mostPacked is how many live keys a rebuilt segment may start with if there is no memory to split it.
+	// mostPacked is how many live keys a rebuilt segment may start with if there is no memory for a
+	// split.
 	mostPacked = mostUsed - mostUsed/16
-	// mostCrammed is how many slots may be taken by keys of owners with few others while memory is scarce. Otherwise such a
-	// key could cost a segment.
+	// mostCrammed is how many slots may be taken by keys of small owners while memory is scarce.
+	// Otherwise a key could cost a segment.
 	mostCrammed = slotCount * 9 / 10
-	// segmentBytes is what a segment takes.
+	// segmentBytes is the size of a segment.
 	segmentBytes = 12 << 10
-	// slotBytes is what a key in a segment counts for its owner: its part of a segment that was split just now. The
-	// segments themselves are counted once, for nobody.
+	// slotBytes is the size of a key in a segment for its owner: its part of a segment after a
+	// split. The segments themselves are counted once, for nobody.
 	slotBytes = segmentBytes / (mostUsed / 2)
 )
 

@@ -11,7 +11,8 @@ import (
 const (
 	stateShards = 64 // a power of two
 	shortState  = 3  // words of a state that are kept in the entry
-	// entryBytes is what an entry takes, and indexBytes its place in the list and the map of its shard.
+	// entryBytes is the size of an entry, and indexBytes of its place in the list and the map of
+	// its shard.
 	entryBytes, indexBytes = 96, 72
 	// sweptWithAdd is how many entries are looked at when one is added, so that what is forgotten keeps up with
 	// what is added.
@@ -32,7 +33,7 @@ type stateTable struct {
 	store  *Store
 	shards [stateShards]stateShard
 	due    dueTime
-	cursor int // of the shard that is looked at next; guarded by the store's reclaiming
+	cursor int // of the next shard to check; guarded by the store's reclaiming
 }
 
 type stateShard struct {
@@ -41,25 +42,25 @@ type stateShard struct {
 	mu      sync.Mutex
 	index   map[fingerprint]*entry
 	entries []place
-	places  int          // that are counted: the most entries since index and entries were made
-	cursor  int          // of the entry that is looked at next
-	swept   int64        // the latest expiry that was forgotten: what a key that is not here may have had
+	places  int          // counted: the most entries since index and entries were made
+	cursor  int          // of the next entry to check
+	swept   int64        // the latest expiry of an evicted entry
 	next    atomic.Int64 // no entry is fresh before this: nothing to reclaim
-	soonest int64        // the same for the entries that the cursor has passed
+	soonest int64        // next, for the entries before the cursor
 	scratch []int64      // memory for a state
 	_       [64]byte
 }
 
-// A place is that of an entry in the list of its shard.
+// A place is an entry in the list of its shard.
 type place struct {
 	entry   *entry
-	expires int64 // the time from which the account can't be told from that of a new key
+	expires int64 // the time from which the account equals the account of a new key
 }
 
 type entry struct {
 	fp      fingerprint
 	at      int32             // in entries
-	words   int32             // of memory that the account takes beyond the entry
+	words   int32             // of memory of the account beyond the entry
 	account algorithm.Account // its state may be short
 	short   [shortState]int64
 }
@@ -78,7 +79,7 @@ func newStateTable(s *Store) *stateTable {
 
 func (t *stateTable) shard(fp fingerprint) *stateShard { return &t.shards[fp.hi%stateShards] }
 
-// addKey counts a key of an owner, with the memory that an entry takes, unless there is no room for it.
+// addKey counts a key of an owner, with the memory of an entry, if there is room.
 func (t *stateTable) addKey(o *owner) bool {
 	if !t.store.room.addKey(o) {
 		return false
@@ -109,7 +110,7 @@ func (t *stateTable) makeRoom(o *owner, now int64) bool {
 	return false
 }
 
-// add adds a key that addKey has counted.
+// add adds a key after addKey has counted it.
 func (h *stateShard) add(fp fingerprint) *entry {
 	e := &entry{fp: fp, at: int32(len(h.entries))}
 	e.account.State = e.short[:0]
@@ -142,7 +143,7 @@ func (h *stateShard) remove(e *entry) {
 	}
 }
 
-// shrink gives back the memory of the places that are not used.
+// shrink gives back the memory of unused places.
 func (h *stateShard) shrink() {
 	index := make(map[fingerprint]*entry, len(h.entries))
 	for _, p := range h.entries {
@@ -163,8 +164,8 @@ func (h *stateShard) expire(e *entry, at int64) {
 	h.table.due.lower(at)
 }
 
-// sweep looks at some entries, others with each call, and forgets those that are fresh. It returns how many it forgot, and
-// how many more it may look at. The caller holds the mutex.
+// sweep checks up to most entries, the next entries with each call, and evicts fresh ones. It
+// returns the number of evictions, and the rest of most. The caller holds the mutex.
 func (h *stateShard) sweep(most int, now int64) (freed, left int) {
 	for ; most > 0; most-- {
 		if h.cursor >= len(h.entries) { // once around
@@ -194,7 +195,7 @@ func (h *stateShard) sweepWithAdd(now int64) {
 	}
 }
 
-// sweepWhenFull is a sweep that takes the mutex.
+// sweepWhenFull is sweep under the mutex.
 func (h *stateShard) sweepWhenFull(most int, now int64) (freed, left int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

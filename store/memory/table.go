@@ -17,7 +17,7 @@ type table struct {
 	dir    atomic.Pointer[directory]
 	growth sync.Mutex // for changing the directory
 	due    dueTime    // in units
-	cursor int        // index of the segment that is looked at next; guarded by the store's reclaiming
+	cursor int        // index of the next segment to check; guarded by the store's reclaiming
 }
 
 type directory struct {
@@ -29,7 +29,7 @@ func newTable(s *Store, word algorithm.Word) *table {
 	t := &table{store: s, word: word}
 	t.due.init()
 	first := newSegment(0, math.MinInt64)
-	s.room.bytes.Add(segmentBytes) // whatever the bound: there are few tables
+	s.room.bytes.Add(segmentBytes) // without a bound: there are few tables
 	d := &directory{shift: 64, segments: make([]atomic.Pointer[segment], 1)}
 	d.segments[0].Store(first)
 	t.dir.Store(d)
@@ -49,11 +49,12 @@ type change func(word int64) (next int64)
 type outcome uint8
 
 const (
-	kept    outcome = iota // the key was there
-	absent                 // the key is not there, and need not be
-	added                  // the key was added
-	missing                // the key is not there and would be added, but mayAdd was false or there is no memory
-	cramped                // the key was there, and there is no memory for its account
+	kept   outcome = iota // the key was there
+	absent                // the key is not there, and need not be
+	added                 // the key was added
+	// the key is not there and would be added, but mayAdd was false or there is no memory
+	missing
+	cramped // the key was there, and there is no memory for its account
 )
 
 // update carries out a change under the lock of the key's segment: for all that is not a plain swap of a word.
@@ -142,16 +143,16 @@ func (t *table) swap(g *segment, s *slot, step change) bool {
 	}
 }
 
-// drop counts a key that was forgotten.
+// drop counts an evicted key.
 func (t *table) drop(s *slot) {
 	o := t.store.owners.of(s.lo.Load())
 	t.store.room.dropKey(o)
 	o.bytes.Add(-slotBytes)
 }
 
-// renew replaces a segment that has no slots left: by one without the keys that are fresh at now, or by two. It returns
-// false if there is no memory for a second one, and too many live keys for one. The caller holds the segment's mutex; hi is
-// of any of its keys.
+// renew replaces a segment without free slots: by a segment without fresh keys, or by two. It
+// returns false if there is no memory for a second segment, and too many live keys for a single
+// one. The caller holds the segment's mutex; hi is of any of its keys.
 func (t *table) renew(g *segment, hi uint64, now int64) bool {
 	t.sweep(g, now)
 	split := g.live > mostKept && t.store.room.growCommon(segmentBytes)
@@ -175,8 +176,8 @@ func (t *table) renew(g *segment, hi uint64, now int64) bool {
 	return true
 }
 
-// moveTo moves the live keys of a segment, by their next bit if there are two others, and ends its life. The caller holds the
-// mutex.
+// moveTo moves the live keys of a segment, by their next bit if there are two targets, and retires
+// the segment. The caller holds the mutex.
 func (g *segment) moveTo(low, high *segment) {
 	for i := range g.slots {
 		s := &g.slots[i]

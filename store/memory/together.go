@@ -73,7 +73,7 @@ type jointPart struct {
 	entry   *entry            // nil of a key that is not there
 	lacks   bool              // the key needs room, and has none
 	counted bool              // there is room for the key, which was counted
-	grown   int64             // bytes that were counted for the account
+	grown   int64             // bytes counted for the account
 	trial   algorithm.Account // what a Reserve would leave
 	verdict algorithm.Verdict
 	passes  bool
@@ -103,7 +103,7 @@ func (j *joint) lock(s *Store, given int64) {
 	}
 }
 
-// settle decides, and unlocks the shards, also after a panic: others need them.
+// settle decides, and unlocks the shards, also after a panic.
 func (j *joint) settle(s *Store) {
 	defer j.unlock()
 	if j.look(s) {
@@ -134,7 +134,7 @@ func (p *jointPart) needsRoom() bool {
 	return p.entry == nil && (p.binding.writes(p.op) || isPeek(p.op))
 }
 
-// makeRoom counts the keys that lack room. The shards must not be locked: other keys may have to be forgotten.
+// makeRoom counts the keys without room. The shards must not be locked, because it may evict keys.
 func (j *joint) makeRoom(now int64) {
 	for i := range j.parts {
 		p := &j.parts[i]
@@ -148,7 +148,7 @@ func (j *joint) makeRoom(now int64) {
 	}
 }
 
-// giveBackRoom gives back what was counted and not needed.
+// giveBackRoom uncounts unused keys and bytes.
 func (j *joint) giveBackRoom() {
 	for i := range j.parts {
 		p := &j.parts[i]
@@ -195,7 +195,7 @@ func (p *jointPart) denyNew(s *Store, now int64) bool {
 	return true
 }
 
-// grow counts the memory that the account needs when the part is carried out, and reports whether there is so much.
+// grow counts the memory that the account needs for the part, and reports whether there is enough.
 func (p *jointPart) grow(s *Store, now int64) bool {
 	if isPeek(p.op) || s.room.bytes.Load() < s.room.maxBytes/2 { // there is enough for any
 		return true
@@ -290,7 +290,7 @@ func (j *joint) deny() {
 	}
 }
 
-// denyKnown denies a part whose key is there, and writes the account as the operation alone would.
+// denyKnown denies a part of an existing key, and writes the account as a single operation would.
 func (p *jointPart) denyKnown(now int64) {
 	if p.op.Kind != algorithm.Reserve {
 		p.verdict, _ = p.binding.apply(p.shard, p.entry, p.op, now)

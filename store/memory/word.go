@@ -98,7 +98,7 @@ func (b *wordBinding) take(s *slot, cost, now int64, ownClock bool) (algorithm.V
 func (b *wordBinding) update(fp fingerprint, op algorithm.Op, now int64, ownClock bool) (v algorithm.Verdict, at int64) {
 	start := int64(math.MinInt64) // of a key that is added, if the new keys of a full store share a budget
 	step := func(word int64) (next int64) {
-		if ownClock { // under the lock, so that no key was forgotten at a later time than this
+		if ownClock { // under the lock: no key was evicted at a later time
 			now, _ = b.word.Units(b.store.clock.now())
 		}
 		if next, v = b.word.Apply(max(word, start), op, now); op.Kind == algorithm.Reset {

@@ -13,7 +13,7 @@ import (
 	"github.com/weirlimit/weir/store/swap"
 )
 
-// endlessContext has a deadline and does not end by it: who waits for its end, and not for less, waits for ever.
+// endlessContext has a deadline and does not end by it: a wait for its end lasts for ever.
 type endlessContext struct {
 	context.Context
 	deadline time.Time

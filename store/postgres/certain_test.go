@@ -36,7 +36,7 @@ func TestCertainWithoutAServer(t *testing.T) {
 	server.Kill(t)
 	for _, text := range decidedBy {
 		b := bind(t, s, text)
-		waitFor(func() bool { // those of the pool have to be found dead first
+		waitFor(func() bool { // the pool has to find its dead connections first
 			_, err := b.Do(context.Background(), "k", algorithm.Op{Cost: 1}, store.OwnClock)
 			return err != nil && strings.Contains(err.Error(), "failed to connect")
 		})

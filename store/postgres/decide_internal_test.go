@@ -347,7 +347,7 @@ func TestUpdatesAreHeapOnly(t *testing.T) {
 		}
 	}
 	var updates, hot int64
-	// The server publishes its statistics when it likes; they are read until they are there.
+	// The server publishes its statistics with a delay; the test polls.
 	for ; updates < 900; time.Sleep(50 * time.Millisecond) {
 		sql := `SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relid = $1::regclass`
 		if err := e.pool.QueryRow(t.Context(), sql, string(e.table)).Scan(&updates, &hot); err != nil {

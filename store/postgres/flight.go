@@ -54,8 +54,8 @@ func (f *flight) begin() {
 	f.gathering.flights.Go(f.run)
 }
 
-// run answers all joints. A panic is an error of all of them, which await raises again. It has a context of its own:
-// those of the callers end with them, and the joints of others must go on.
+// run answers all joints. A panic is an error of all of them, which await raises again. It has a
+// context of its own, because a caller's context ends with the caller, while further joints go on.
 func (f *flight) run() {
 	defer f.gathering.end(f)
 	ctx, cancel := context.WithTimeout(context.Background(), f.gathering.timeout)

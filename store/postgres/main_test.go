@@ -110,7 +110,7 @@ func run(t testing.TB, url, sql string) {
 	}
 }
 
-// waitFor returns when a condition holds. It has no deadline but that of the test binary.
+// waitFor returns when a condition holds. Only the test binary has a deadline.
 func waitFor(there func() bool) {
 	for !there() {
 		time.Sleep(5 * time.Millisecond)

@@ -178,7 +178,8 @@ func TestS15SweepAgainstTakes(t *testing.T) {
 		if testing.Short() {
 			rounds = 5
 		}
-		for round := 0; round < rounds || s.Counts().Swept < 5; round++ { // with pauses, in which there is something to sweep
+		// with pauses, in which there is something to sweep
+		for round := 0; round < rounds || s.Counts().Swept < 5; round++ {
 			until := time.Now().Add(30 * time.Millisecond)
 			var wg sync.WaitGroup
 			for range 8 {

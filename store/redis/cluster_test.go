@@ -278,7 +278,7 @@ func TestClusterFailover(t *testing.T) {
 	})
 }
 
-// until polls. It has no deadline but that of the test binary.
+// until polls. Only the test binary has a deadline.
 func until(t testing.TB, f func() error) {
 	t.Helper()
 	var last string

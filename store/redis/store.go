@@ -92,7 +92,7 @@ func (s *Store) Check(ctx context.Context) error {
 	return err
 }
 
-// Bind implements [store.Store]. It refuses limits whose numbers a script can't keep exactly: a count or
+// Bind implements [store.Store]. It refuses limits beyond the exact numbers of a script: a count or
 // a burst of more than 2^51, and a linear limit whose interval is a fraction of microseconds with a
 // denominator of more than 2^52. Every count up to 4e12 is accepted.
 func (s *Store) Bind(spec store.Spec) (store.Binding, error) {

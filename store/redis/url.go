@@ -22,7 +22,7 @@ type address struct {
 	timeout time.Duration
 }
 
-// A scheme is the kind of server and connection that the first part of a URL selects.
+// A scheme is the kind of server and connection, from the first part of a URL.
 type scheme struct{ cluster, sentinel, tls bool }
 
 var schemes = map[string]scheme{
@@ -41,7 +41,8 @@ func refuse(part, value, accept string) error {
 	return fmt.Errorf("redis: URL has %s %.100q; accepted: %s", part, value, accept)
 }
 
-// cutScheme returns the scheme of a URL and the text after it, which has an @ before the host at most.
+// cutScheme returns the scheme of a URL and the text after the scheme, with an @ before the host at
+// most.
 func cutScheme(text string) (scheme, string, error) {
 	name, rest, found := strings.Cut(text, "://")
 	kind, known := schemes[name]
@@ -57,7 +58,7 @@ func cutScheme(text string) (scheme, string, error) {
 	return kind, rest, nil
 }
 
-// parseURL reads the URL of a server. What it returns in errors never shows a password.
+// parseURL reads the URL of a server. Errors never contain a password.
 func parseURL(text string) (*address, error) {
 	kind, rest, err := cutScheme(text)
 	if err != nil {

@@ -257,7 +257,7 @@ func TestServerThatRestartsIsFoundAgain(t *testing.T) {
 	}
 }
 
-// eventually returns when a condition holds. It has no deadline but that of the test binary.
+// eventually returns when a condition holds. Only the test binary has a deadline.
 func eventually(f func() bool) {
 	for !f() {
 		time.Sleep(time.Millisecond)

@@ -14,7 +14,7 @@ const (
 	waited = 3 * time.Second
 )
 
-// patience is how long a test waits for what must happen: longer than any machine is busy.
+// patience is how long a test waits for an event: longer than any machine is busy.
 var patience = 10 * time.Minute
 
 // freshAgain is pitfalls S27 and A12: when a key's time is over, a look finds it full. No request has to come first.

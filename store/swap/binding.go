@@ -81,7 +81,7 @@ func (s *Store) await(caller context.Context, name string, c *call) error {
 		return err
 	}
 	if idle {
-		go s.serve(name) //nolint:contextcheck // it serves other callers too
+		go s.serve(name) //nolint:contextcheck // it also serves further callers
 	}
 	select {
 	case <-c.done:

@@ -27,8 +27,8 @@ func (s *Store) serve(name string) {
 	}
 }
 
-// run answers all calls. A panic is an error of all of them, which await raises again. It has a context of its own:
-// those of the callers end with them, and the calls of others must go on.
+// run answers all calls. A panic is an error of all of them, which await raises again. It has a
+// context of its own, because a caller's context ends with the caller, while further calls go on.
 func (f *flight) run() {
 	ctx, cancel := context.WithTimeout(context.Background(), f.store.options.Timeout)
 	defer cancel()

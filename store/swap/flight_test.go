@@ -40,7 +40,7 @@ func TestS22HotKeyIsASwapForAll(t *testing.T) {
 				}
 			})
 			if i == 0 {
-				synctest.Wait() // its flight has left without the others
+				synctest.Wait() // its flight has left alone
 			}
 		}
 		wg.Wait()
@@ -384,8 +384,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// A panic under a flight is the panic of each caller, who can recover from it. The name is then as
-// usable as before.
+// A panic in a flight reaches each caller, which can recover. The name stays usable.
 func TestFlightPanicsInTheCallers(t *testing.T) {
 	engine := newShelf()
 	s := swap.New(engine, swap.Options{})
