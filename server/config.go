@@ -35,8 +35,10 @@ const (
 	MostMaxPeriod = 100 * 365 * 24 * time.Hour
 	// AnyLimit as AllowLimits lets requests name all limits.
 	AnyLimit = "any"
-	// LeastMemory and MostMemory bound the Memory accepted.
-	LeastMemory, MostMemory = memory.MinMaxBytes, 1 << 42
+	// LeastMemory is the smallest Memory accepted.
+	LeastMemory = memory.MinMaxBytes
+	// MostMemory is the largest Memory accepted.
+	MostMemory = 1 << 42
 )
 
 // Config says what a Server does. The zero value serves both protocols on this machine only.
@@ -160,6 +162,13 @@ func (c Config) check() error {
 		return &ConfigError{"clients", "given", "there are no policies that would use them", "nothing, or config too"}
 	case c.Policies == "" && c.ClientsSnapshot != "":
 		return &ConfigError{"clients-snapshot", strconv.Quote(c.ClientsSnapshot), "there are no policies that would use it", "nothing, or config too"}
+	}
+	return c.checkRanges()
+}
+
+// checkRanges refuses values that are too small, too large or unknown.
+func (c Config) checkRanges() error {
+	switch {
 	case c.MaxPeriod < time.Second || c.MaxPeriod > MostMaxPeriod:
 		return &ConfigError{"max-period", c.MaxPeriod.String(), "out of range", "1s to " + MostMaxPeriod.String()}
 	case c.Memory < LeastMemory || c.Memory > MostMemory:

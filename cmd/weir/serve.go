@@ -43,48 +43,10 @@ type serveCommand struct {
 	Grace           time.Duration `default:"${grace}" help:"How long to wait for requests in flight after SIGINT or SIGTERM. Default: ${default}."`
 }
 
-// Validate implements kong's hook. A server takes an empty field to mean the default, but who types an empty address or
-// a 0 means something else.
+// Validate implements kong's hook.
 func (c *serveCommand) Validate() error {
-	switch {
-	case c.RESP == "":
-		return &server.ConfigError{Field: "resp", Value: `""`, Problem: "empty", Accept: server.AddressAccepted}
-	case c.HTTP == "":
-		return &server.ConfigError{Field: "http", Value: `""`, Problem: "empty", Accept: server.AddressAccepted}
-	case c.Store == "":
-		return &server.ConfigError{Field: "store", Value: `""`, Problem: "empty", Accept: server.StoreAccepted()}
-	case c.Grace == 0:
-		return &server.ConfigError{Field: "grace", Value: "0", Problem: "out of range", Accept: "1ms to " + server.MaxGrace.String()}
-	}
-	for _, f := range []struct {
-		name   string
-		value  *int
-		accept string
-	}{
-		{"max-keys", c.MaxKeys, fmt.Sprintf("1 to %d", server.MostKeys)},
-		{"max-connections", c.MaxConnections, fmt.Sprintf("1 to %d", server.MostConnections)},
-		{"max-connections-per-address", c.MaxPerAddress, "1 to max-connections"},
-	} {
-		if f.value != nil && *f.value == 0 {
-			return &server.ConfigError{Field: f.name, Value: "0", Problem: "out of range", Accept: f.accept}
-		}
-	}
-	for _, f := range []struct {
-		name   string
-		value  *string
-		accept string
-	}{
-		{"config", c.Config, "a file of policies"}, {"clients", c.Clients, clients.Accepted}, {"clients-snapshot", c.ClientsSnapshot, "a file"},
-	} {
-		if f.value != nil && *f.value == "" {
-			return &server.ConfigError{Field: f.name, Value: `""`, Problem: "empty", Accept: f.accept}
-		}
-	}
-	if c.AllowLimits != nil && *c.AllowLimits == "" {
-		return &server.ConfigError{Field: "allow-limits", Value: `""`, Problem: "empty", Accept: "any, off, or limits with commas between them"}
-	}
-	if c.MaxPeriod == 0 {
-		return &server.ConfigError{Field: "max-period", Value: "0", Problem: "out of range", Accept: "1s to " + server.MostMaxPeriod.String()}
+	if err := c.checkZeros(); err != nil {
+		return err
 	}
 	if c.Memory != nil {
 		if n, err := server.ParseSize(*c.Memory); err != nil || n == 0 {
@@ -99,6 +61,45 @@ func (c *serveCommand) Validate() error {
 		}
 	}
 	return c.config(nil).Validate()
+}
+
+// checkZeros refuses empty texts and zeros. A server takes such a field for its default, but a person
+// who types one means something else.
+func (c *serveCommand) checkZeros() error {
+	for _, f := range []struct {
+		name   string
+		value  *string
+		accept string
+	}{
+		{"resp", &c.RESP, server.AddressAccepted},
+		{"http", &c.HTTP, server.AddressAccepted},
+		{"store", &c.Store, server.StoreAccepted()},
+		{"config", c.Config, "a file of policies"},
+		{"clients", c.Clients, clients.Accepted},
+		{"clients-snapshot", c.ClientsSnapshot, "a file"},
+		{"allow-limits", c.AllowLimits, "any, off, or limits with commas between them"},
+	} {
+		if f.value != nil && *f.value == "" {
+			return &server.ConfigError{Field: f.name, Value: `""`, Problem: "empty", Accept: f.accept}
+		}
+	}
+	grace, maxPeriod := int(c.Grace), int(c.MaxPeriod)
+	for _, f := range []struct {
+		name   string
+		value  *int
+		accept string
+	}{
+		{"grace", &grace, "1ms to " + server.MaxGrace.String()},
+		{"max-period", &maxPeriod, "1s to " + server.MostMaxPeriod.String()},
+		{"max-keys", c.MaxKeys, fmt.Sprintf("1 to %d", server.MostKeys)},
+		{"max-connections", c.MaxConnections, fmt.Sprintf("1 to %d", server.MostConnections)},
+		{"max-connections-per-address", c.MaxPerAddress, "1 to max-connections"},
+	} {
+		if f.value != nil && *f.value == 0 {
+			return &server.ConfigError{Field: f.name, Value: "0", Problem: "out of range", Accept: f.accept}
+		}
+	}
+	return nil
 }
 
 // checkOverflow refuses what a server can't tell from its default.

@@ -9,28 +9,28 @@ import (
 	"runtime/debug"
 )
 
-// A Panic is a panic that Catch recovered from.
-type Panic struct {
+// An Error is a panic that Catch recovered from.
+type Error struct {
 	Value any
 	Stack []byte // of the goroutine that panicked
 }
 
 // Error returns the value and the stack.
-func (p *Panic) Error() string { return fmt.Sprintf("panic: %v\n%s", p.Value, p.Stack) }
+func (p *Error) Error() string { return fmt.Sprintf("panic: %v\n%s", p.Value, p.Stack) }
 
-// Catch calls f and returns its error, or a *Panic if f panics.
+// Catch calls f and returns its error, or a *Error if f panics.
 func Catch(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = &Panic{Value: v, Stack: debug.Stack()}
+			err = &Error{Value: v, Stack: debug.Stack()}
 		}
 	}()
 	return f()
 }
 
-// Raise panics if err is a *Panic or wraps one.
+// Raise panics if err is a *Error or wraps one.
 func Raise(err error) {
-	if p, ok := errors.AsType[*Panic](err); ok {
+	if p, ok := errors.AsType[*Error](err); ok {
 		panic(p)
 	}
 }

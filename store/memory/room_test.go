@@ -118,7 +118,8 @@ func TestRecordThatCannotGrow(t *testing.T) {
 	// until nearly all is used
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
 		flood := bindNamed(t, s, name, "sliding-log 9/2h").binding
-		for i := 0; do(t, flood, fmt.Sprint(i), algorithm.Op{Cost: 1}, 0).Granted == 1; i++ {
+		for i := 0; take1(t, flood, fmt.Sprint(i), 0); {
+			i++
 		}
 	}
 	large := bindNamed(t, s, "a", "sliding-buckets 20/1h cells=3600").binding

@@ -52,7 +52,7 @@ const (
 	kept   outcome = iota // the key was there
 	absent                // the key is not there, and need not be
 	added                 // the key was added
-	// the key is not there and would be added, but mayAdd was false or there is no memory
+	// the key is not there and would be added, but mayAdd was false or there is no memory.
 	missing
 	cramped // the key was there, and there is no memory for its account
 )

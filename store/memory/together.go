@@ -120,13 +120,13 @@ func (j *joint) unlock() {
 }
 
 // lacksRoom reports whether there are keys to be added for which there is no room yet.
-func (j *joint) lacksRoom() (any bool) {
+func (j *joint) lacksRoom() (lacks bool) {
 	for i := range j.parts {
 		p := &j.parts[i]
 		p.lacks = p.needsRoom() && !p.counted
-		any = any || p.lacks
+		lacks = lacks || p.lacks
 	}
-	return any
+	return lacks
 }
 
 // needsRoom reports whether it is of interest if the store is full: for a peek too.

@@ -392,7 +392,7 @@ func TestFlightPanicsInTheCallers(t *testing.T) {
 	engine.before = func(string) error { panic("broken engine") }
 	func() {
 		defer func() {
-			p, ok := recover().(*panics.Panic)
+			p, ok := recover().(*panics.Error)
 			if !ok || p.Value != "broken engine" || !strings.Contains(string(p.Stack), "flight_test.go") {
 				t.Errorf("recovered %v; want the panic of the engine with its stack", p)
 			}
