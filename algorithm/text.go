@@ -95,7 +95,7 @@ func (l *Limit) parseRate(word string) (err error) {
 	}
 	if unit := Unit(period); unit.known() {
 		if l.Algorithm != "" && l.Algorithm != Calendar {
-			return refuse("period", fmt.Sprintf("%q", period), "a duration for %s; units of the calendar are for calendar", l.Algorithm)
+			return refuse("period", fmt.Sprintf("%q", period), "a duration for %s, such as 1d for 24 hours; units of the calendar are for calendar", l.Algorithm)
 		}
 		l.Algorithm, l.Unit = Calendar, unit
 		return nil

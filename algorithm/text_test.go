@@ -149,6 +149,14 @@ func TestNearMissesGetASuggestion(t *testing.T) {
 	}
 }
 
+// The calendar has days; other algorithms have 24 hours, which the error names.
+func TestCalendarUnitOfAnotherAlgorithm(t *testing.T) {
+	_, err := algorithm.ParseLimit("gcra 5/day")
+	if refused, ok := errors.AsType[*algorithm.LimitError](err); !ok || !strings.Contains(refused.Accept, "such as 1d for 24 hours") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestEveryValidLimitHasItsText: whatever can be built can be written and read back.
 func TestEveryValidLimitHasItsText(t *testing.T) {
 	forAll(t, func(t *rapid.T, l algorithm.Limit) {
