@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Bounds on token keys.
@@ -57,7 +58,7 @@ func (k tokenKeys) read(text string) (t token, err error) {
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	switch {
-	case err != nil || len(b) <= signatureBytes:
+	case err != nil || len(b) <= signatureBytes || strings.ContainsAny(text, "\r\n"): // which base64 skips
 		return t, ErrToken
 	case b[0] != tokenVersion:
 		return t, fmt.Errorf("%w; it is of version %d, accepted: %d", ErrToken, b[0], tokenVersion)

@@ -80,7 +80,7 @@ func TestForgedTokensMakeNoEngineCall(t *testing.T) {
 	}
 	before := shared.calls.Load()
 	for name, settle := range settlements(s) {
-		for _, text := range []string{forged, forged[:len(forged)-22] + token[len(token)-22:], token[:100] + "AAAA" + token[104:], token[:len(token)-1]} {
+		for _, text := range []string{forged, forged[:len(forged)-22] + token[len(token)-22:], token[:100] + "AAAA" + token[104:], token[:len(token)-1], token + "\n", token[:40] + "\r\n" + token[40:]} {
 			if err := settle(t.Context(), text); !errors.Is(err, policy.ErrToken) {
 				t.Errorf("%s of a forged token: %v", name, err)
 			}
