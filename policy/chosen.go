@@ -8,13 +8,27 @@ import (
 )
 
 // chosenByClient reports whether a client can give the source any value, and so invent keys. The
-// method and the path do not count: they select the resource.
+// path does not count: it selects the resource. For the method, see choosesMethod.
 func (s keySource) chosenByClient() bool {
 	switch s.of.kind {
 	case header, query, cookie:
 		return true
 	}
-	return s.text == "host"
+	return s.isFact("host")
+}
+
+// isFact reports whether the source is a fact about each request: method, host or path.
+func (s keySource) isFact(name string) bool { return strings.TrimPrefix(s.text, hashPrefix) == name }
+
+// choosesMethod reports whether the policy matches requests of any method. Handlers of net/http serve
+// methods that a client makes up, unless they are registered for some.
+func (c *Policy) choosesMethod() bool {
+	return len(c.Match) == 0 || slices.ContainsFunc(c.Match, func(m Match) bool { return m.Method == nil })
+}
+
+// choosesKey reports whether a client of the policy can give a source of its key any value.
+func (c *Policy) choosesKey(s keySource) bool {
+	return s.chosenByClient() || s.isFact("method") && c.choosesMethod()
 }
 
 // warnChosen warns about policies that a client avoids, or whose budget a client renews, by a field
@@ -23,8 +37,8 @@ func (s keySource) chosenByClient() bool {
 func (p *problems) warnChosen(v *inventory) {
 	var companions []*Policy
 	for i := range v.rules {
-		if v.rules[i].boundsEveryClient() {
-			companions = append(companions, &p.config.Policies[i])
+		if c := &p.config.Policies[i]; v.rules[i].boundsEveryClient(c) {
+			companions = append(companions, c)
 		}
 	}
 	for i := range v.rules {
@@ -72,15 +86,21 @@ func (p *problems) warnSelects(field string) {
 }
 
 func (p *problems) warnKey(companions []*Policy, r *rule, c *Policy, field string) {
-	if !r.key.chosenByClient() || hasCompanion(companions, c.Match) {
+	if !r.key.chosenByClient(c) || hasCompanion(companions, c.Match) {
 		return
 	}
 	for i, part := range r.key {
-		if n := slices.IndexFunc(part, keySource.chosenByClient); n >= 0 {
-			p.warnf(p.one(field+".key", i), "has %s, which the client chooses: each value has a budget of its own; "+
-				"accepted without a warning: client_ip, an attribute that the caller has verified, "+
-				"or a policy beside this one with the same match and the key client_ip", part[n].text)
+		n := slices.IndexFunc(part, c.choosesKey)
+		if n < 0 {
+			continue
 		}
+		listed := ""
+		if part[n].isFact("method") {
+			listed = "a match that lists the methods, "
+		}
+		p.warnf(p.one(field+".key", i), "has %s, which the client chooses: each value has a budget of its own; "+
+			"accepted without a warning: %sclient_ip, an attribute that the caller has verified, "+
+			"or a policy beside this one with the same match and the key client_ip", part[n].text, listed)
 	}
 }
 
@@ -98,15 +118,15 @@ func (p *problems) warnPlans(r *rule, c *Policy, field string) {
 		"such as an API key, or an attribute that the caller has verified", r.client[n].text)
 }
 
-// chosenByClient reports whether a client can choose a part of the key.
-func (m keyMaker) chosenByClient() bool {
-	return slices.ContainsFunc(m, func(part keyPart) bool { return slices.ContainsFunc(part, keySource.chosenByClient) })
+// chosenByClient reports whether a client can choose a part of the key of the policy.
+func (m keyMaker) chosenByClient(c *Policy) bool {
+	return slices.ContainsFunc(m, func(part keyPart) bool { return slices.ContainsFunc(part, c.choosesKey) })
 }
 
 // boundsEveryClient reports whether the policy limits each matching request, under a key beyond the
 // client's choice.
-func (r *rule) boundsEveryClient() bool {
-	return r.role == Enforced && len(r.limits.limits) > 0 && !r.key.chosenByClient()
+func (r *rule) boundsEveryClient(c *Policy) bool {
+	return r.role == Enforced && len(r.limits.limits) > 0 && !r.key.chosenByClient(c)
 }
 
 // chosenByClient reports whether every client can send a matching request.
