@@ -20,6 +20,7 @@ type stateBinding struct {
 	owner    *owner
 	capacity int64
 	used     atomic.Pointer[wait]
+	added    int  // words that a take adds at most to a state that is not empty
 	leases   bool // the limit is a concurrent one
 	named    bool // there may be accounts of other limits, and reservations
 }
@@ -181,6 +182,9 @@ func (b *stateBinding) apply(h *stateShard, e *entry, op algorithm.Op, now int64
 		_, r := e.account.Apply(b.program, op, now)
 		return r.Verdict(), true
 	}
+	if b.takesInPlace(e, op) {
+		return b.takeInPlace(h, e, op, now), true
+	}
 	a, r := h.try(e.account, b.program, op, now)
 	if b.keep(h, e, a, now, now+int64(r.ResetAfter)) {
 		return r.Verdict(), true
@@ -199,6 +203,29 @@ func (b *stateBinding) apply(h *stateShard, e *entry, op algorithm.Op, now int64
 		return r.Verdict(), true
 	}
 	return b.store.denyFull(op, now, b.wait(now)), false
+}
+
+// takesInPlace reports whether the operation is a take whose result fits the memory of the
+// entry's state.
+func (b *stateBinding) takesInPlace(e *entry, op algorithm.Op) bool {
+	state := e.account.State
+	return op.Kind <= algorithm.TakeUpTo && e.account.Plain(b.program) &&
+		len(state) > 0 && len(state)+b.added <= cap(state)
+}
+
+// takeInPlace is apply without a copy of the state, where takesInPlace.
+func (b *stateBinding) takeInPlace(
+	h *stateShard, e *entry, op algorithm.Op, now int64,
+) algorithm.Verdict {
+	state, r := b.program.Apply(e.account.State, op, now)
+	reset := now + int64(r.ResetAfter)
+	if e.holds(state) {
+		e.account.State = state
+		h.expire(e, reset)
+	} else { // less than half of the memory is used, or none
+		b.set(h, e, algorithm.Account{Program: b.program, State: state}, now, reset)
+	}
+	return r.Verdict()
 }
 
 // keep sets an entry's account and the time of its eviction, or evicts a fresh account. It returns

@@ -29,6 +29,7 @@ func BenchmarkTake(b *testing.B) {
 		{Limit: algorithm.MustParseLimit("sliding-window 1000000/8760h")},
 		{Limit: algorithm.MustParseLimit("sliding-window 1000000/8760h"), Name: "api"},
 		{Limit: algorithm.MustParseLimit("1000000/month"), Name: "quota"},
+		{Limit: algorithm.MustParseLimit("sliding-log 1000/1ms")},
 	} {
 		b.Run(fmt.Sprintf("%q %v", spec.Name, spec.Limit), func(b *testing.B) {
 			binding, err := memory.New(memory.Options{}).Bind(spec)

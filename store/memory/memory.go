@@ -146,6 +146,9 @@ func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
 		store: s, table: s.states, program: program, pad: pad, owner: o, capacity: program.Limit().Capacity(),
 		leases: program.Limit().Algorithm == algorithm.Concurrent, named: spec.Accounts(),
 	}
+	if b.leases || program.Limit().Algorithm == algorithm.SlidingLog {
+		b.added = 2
+	}
 	releaseWith(b, o)
 	return b, nil
 }

@@ -67,6 +67,15 @@ func (e *entry) stateMemory() int {
 	return 0
 }
 
+// holds reports whether a state is in the entry's memory, from its start on, and uses enough of it.
+func (e *entry) holds(state []int64) bool {
+	has := e.account.State
+	if len(state) == 0 || &state[0] != &has[0] {
+		return false
+	}
+	return cap(has) <= shortState || cap(has) <= 2*len(state) && len(state) > shortState
+}
+
 // growth returns how many words of memory more the entry takes with another account.
 func (e *entry) growth(a algorithm.Account) int {
 	return stateWords(len(a.State), e.stateMemory()) + wordsOf(a.Extra) - int(e.words)

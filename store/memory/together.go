@@ -301,6 +301,10 @@ func (p *jointPart) denyKnown(now int64) {
 
 // carryOut carries out the part, for which there is memory, on its entry.
 func (p *jointPart) carryOut(now int64) {
+	if p.binding.takesInPlace(p.entry, p.op) {
+		p.verdict = p.binding.takeInPlace(p.shard, p.entry, p.op, now)
+		return
+	}
 	if p.op.Kind != algorithm.Reserve {
 		a, r := p.shard.try(p.entry.account, p.binding.program, p.op, now)
 		p.verdict = r.Verdict()
