@@ -127,8 +127,9 @@ func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
 	if label == "" {
 		label = program.Limit().String()
 	}
-	o := s.owners.bind(text, label)
-	pad := s.limits.hash(text).of(o)
+	id := s.limits.hash(text)
+	o := s.owners.bind(id, label)
+	pad := id.of(o)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if oneWord {
@@ -178,7 +179,7 @@ func (s *Store) now(given int64) int64 {
 
 // A Holder is a name, or a limit without a name, with its keys and bytes.
 type Holder struct {
-	Name        string // or the limit's text
+	Name        string // or the limit's text; at most the first 64 bytes
 	Keys, Bytes int64
 }
 

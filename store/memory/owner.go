@@ -3,6 +3,7 @@ package memory
 import (
 	"math"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -15,12 +16,14 @@ const (
 	commonOwner = 1
 	// mostOwners is how many owners a store has at most.
 	mostOwners = 4096
+	// maxLabel is the most bytes of a label: a name may be long, and the room does not count owners.
+	maxLabel = 64
 )
 
 // An owner is a name, or a limit without a name: all its keys have one share of the store.
 type owner struct {
-	text     string // name and limit, as they are hashed
-	label    string // the name or the limit's text, for people
+	id       fingerprint // of the name and the limit
+	label    string      // the start of the name or the limit's text, for people
 	index    uint64
 	bindings atomic.Int64 // in use
 	keys     atomic.Int64
@@ -31,7 +34,7 @@ type owner struct {
 // owners.
 type ownerTable struct {
 	mu      sync.Mutex
-	byText  map[string]*owner
+	byID    map[fingerprint]*owner
 	byIndex [mostOwners + 1]atomic.Pointer[owner] // index 0 is never used
 	used    int                                   // indexes below this one were used
 	vacant  []uint64                              // indexes for reuse
@@ -46,7 +49,7 @@ const searchEvery = 64
 func (t *ownerTable) init() {
 	common := &owner{label: "all other names", index: commonOwner}
 	common.bindings.Store(math.MaxInt32) // never vacant
-	t.byText = map[string]*owner{}
+	t.byID = map[fingerprint]*owner{}
 	t.byIndex[commonOwner].Store(common)
 	t.used = commonOwner + 1
 }
@@ -54,14 +57,14 @@ func (t *ownerTable) init() {
 // of returns the owner of a key, by its fingerprint.
 func (t *ownerTable) of(lo uint64) *owner { return t.byIndex[lo&ownerMask].Load() }
 
-// bind returns the owner of this text for a binding. The caller calls release when the binding is
+// bind returns the owner with this id for a binding. The caller calls release when the binding is
 // no longer in use.
-func (t *ownerTable) bind(text, label string) *owner {
+func (t *ownerTable) bind(id fingerprint, label string) *owner {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	o := t.byText[text]
+	o := t.byID[id]
 	if o == nil {
-		o = t.add(text, label)
+		o = t.add(id, label)
 	}
 	o.bindings.Add(1)
 	return o
@@ -72,8 +75,8 @@ func (o *owner) release() { o.bindings.Add(-1) }
 // releaseWith releases the owner when the binding is garbage.
 func releaseWith[B any](binding *B, o *owner) { runtime.AddCleanup(binding, (*owner).release, o) }
 
-func (t *ownerTable) add(text, label string) *owner {
-	o := &owner{text: text, label: label}
+func (t *ownerTable) add(id fingerprint, label string) *owner {
+	o := &owner{id: id, label: strings.Clone(label[:min(len(label), maxLabel)])}
 	switch {
 	case t.used <= mostOwners:
 		o.index = uint64(t.used)
@@ -85,7 +88,7 @@ func (t *ownerTable) add(text, label string) *owner {
 		return t.byIndex[commonOwner].Load()
 	}
 	t.byIndex[o.index].Store(o)
-	t.byText[text] = o
+	t.byID[id] = o
 	return o
 }
 
@@ -98,7 +101,7 @@ func (t *ownerTable) findVacant() bool {
 	if t.futile%searchEvery == 0 {
 		for i := commonOwner + 1; i < t.used; i++ {
 			if o := t.byIndex[i].Load(); o.bindings.Load() == 0 && o.keys.Load() == 0 {
-				delete(t.byText, o.text)
+				delete(t.byID, o.id)
 				t.vacant = append(t.vacant, o.index)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -243,6 +244,22 @@ func TestOwnersAreBounded(t *testing.T) {
 	}
 	if largest := s.Largest(); largest.Name != "all other names" || largest.Keys < 1900 {
 		t.Errorf("%+v, want those of the names beyond 4096", largest)
+	}
+}
+
+// TestLongNamesStayWithinMaxBytes: the store keeps only the start of a long name.
+func TestLongNamesStayWithinMaxBytes(t *testing.T) {
+	before := heap()
+	s := memory.New(memory.Options{MaxBytes: maxBytes})
+	long := strings.Repeat("n", 20_000)
+	for i := range 1000 {
+		take1(t, bindNamed(t, s, long+fmt.Sprint(i), "1/1h").binding, "k", 0)
+	}
+	if grown := heap() - before; grown > maxBytes {
+		t.Errorf("the heap has grown by %d bytes, under a bound of %d", grown, maxBytes)
+	}
+	if got := len(s.Largest().Name); got != 64 {
+		t.Errorf("the name of the largest has %d bytes, want 64", got)
 	}
 }
 
