@@ -2,6 +2,8 @@ package policy_test
 
 import (
 	"io/fs"
+	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -72,5 +74,31 @@ func TestSamplesHaveNoWarning(t *testing.T) {
 	})
 	if err != nil || samples < 12 {
 		t.Errorf("%d samples: %v", samples, err)
+	}
+}
+
+// In the sample file the budget of a tenant does not grow with the API keys and addresses that a client makes
+// up.
+func TestSampleFileBoundsInventedKeys(t *testing.T) {
+	set, err := policy.Load(t.Context(), "../examples/weir.yaml", policy.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed := 0
+	for i := range 20 {
+		d, err := set.Check(t.Context(), &policy.Request{
+			Method: "POST", Path: "/api/completions", ClientIP: netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}),
+			Header:     http.Header{"X-Api-Key": {"invented " + string(rune('a'+i))}},
+			Attributes: map[string]string{"tenant": "acme", "tokens": "1000"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Allowed {
+			allowed++
+		}
+	}
+	if allowed != 10 {
+		t.Errorf("%d requests of 1000 tokens passed under 10000/month, want 10", allowed)
 	}
 }
