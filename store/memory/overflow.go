@@ -65,6 +65,7 @@ func (s *Store) sharedOf(pad fingerprint, need bool) *shared {
 	if s.overflow != Share {
 		return nil
 	}
+	pad.lo &^= ownerMask // a name may get another owner
 	s.sharing.Lock()
 	defer s.sharing.Unlock()
 	o := s.shared[pad]

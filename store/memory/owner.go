@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"math"
 	"runtime"
 	"strings"
 	"sync"
@@ -48,7 +47,6 @@ const searchEvery = 64
 
 func (t *ownerTable) init() {
 	common := &owner{label: "all other names", index: commonOwner}
-	common.bindings.Store(math.MaxInt32) // never vacant
 	t.byID = map[fingerprint]*owner{}
 	t.byIndex[commonOwner].Store(common)
 	t.used = commonOwner + 1
@@ -69,6 +67,10 @@ func (t *ownerTable) bind(id fingerprint, label string) *owner {
 	o.bindings.Add(1)
 	return o
 }
+
+// inUse reports whether the owner has bindings or keys. No key can be added to an owner without
+// bindings.
+func (o *owner) inUse() bool { return o.bindings.Load() > 0 || o.keys.Load() > 0 }
 
 func (o *owner) release() { o.bindings.Add(-1) }
 
@@ -92,15 +94,16 @@ func (t *ownerTable) add(id fingerprint, label string) *owner {
 	return o
 }
 
-// findVacant reports whether there is a vacant index. It searches for owners that have no keys and
-// no bindings. No key can be added to them: that takes a binding.
+// findVacant reports whether there is a vacant index. It searches for owners that are not in use,
+// but only while the common owner is not in use either: a name of the common owner that got an
+// index would have other keys under it, and so a second budget.
 func (t *ownerTable) findVacant() bool {
 	if len(t.vacant) > 0 {
 		return true
 	}
-	if t.futile%searchEvery == 0 {
+	if t.futile%searchEvery == 0 && !t.byIndex[commonOwner].Load().inUse() {
 		for i := commonOwner + 1; i < t.used; i++ {
-			if o := t.byIndex[i].Load(); o.bindings.Load() == 0 && o.keys.Load() == 0 {
+			if o := t.byIndex[i].Load(); !o.inUse() {
 				delete(t.byID, o.id)
 				t.vacant = append(t.vacant, o.index)
 			}

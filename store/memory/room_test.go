@@ -247,6 +247,26 @@ func TestOwnersAreBounded(t *testing.T) {
 	}
 }
 
+// TestNamesBeyondOwnersHaveOneBudget: a name that shares the part of the names beyond 4096 keeps its
+// units when other names are no longer in use.
+func TestNamesBeyondOwnersHaveOneBudget(t *testing.T) {
+	s := memory.New(memory.Options{})
+	var others []store.Binding
+	for i := range 4096 {
+		others = append(others, bindNamed(t, s, fmt.Sprint(i), "1/1h").binding)
+	}
+	if !take1(t, bindNamed(t, s, "late", "1/1h").binding, "k", 0) {
+		t.Fatal("the first take is denied")
+	}
+	runtime.KeepAlive(others)
+	for range 200 { // until the unused bindings are garbage, and new names search for vacant parts
+		runtime.GC()
+		if take1(t, bindNamed(t, s, "late", "1/1h").binding, "k", 0) {
+			t.Fatal("a second take of 1/1h is admitted")
+		}
+	}
+}
+
 // TestLongNamesStayWithinMaxBytes: the store keeps only the start of a long name.
 func TestLongNamesStayWithinMaxBytes(t *testing.T) {
 	before := heap()
