@@ -14,13 +14,13 @@
 // # Which method
 //
 //   - [Limiter.Take] asks, and takes the cost or nothing. Most programs need no other.
-//   - [Limiter.Allow] is a Take of 1 that returns a bool, for programs that need neither the error nor
+//   - [Limiter.Allow] is a Take of 1 with a bool as its result, for programs that need neither the error nor
 //     the Decision.
 //   - [Limiter.TakeMany] asks for many keys at once, faster; [Limiter.TakeUpTo] takes what there is.
 //   - [Limiter.Peek] looks and changes nothing; [Limiter.Refund] gives back; [Limiter.Reset] forgets the key.
 //   - [Limiter.Wait] blocks until the request may pass, first in, first out. "10/1s" begins with a
 //     burst of 10; "10/1s burst=1" spaces requests evenly from the first on.
-//   - [Limiter.Acquire] blocks until a concurrent limit has a place, and returns a [Lease] that is
+//   - [Limiter.Acquire] blocks until a concurrent limit has a place, and returns a [Lease], which is
 //     renewed until its Release.
 //   - [Limiter.Reserve] is a Take that can be cancelled, for work that may not happen, and of a concurrent limit for work that is in flight.
 //   - [Limiter.Hold] takes an estimate, for work whose cost is known at its end.

@@ -10,7 +10,7 @@ import (
 	"github.com/weirlimit/weir/store/memory"
 )
 
-// A gatedStore is a store in memory whose operations wait or fail as the test has it.
+// A gatedStore is a store in memory whose operations wait or fail for a test.
 type gatedStore struct {
 	store.Store
 	mu     sync.Mutex

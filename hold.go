@@ -12,8 +12,8 @@ import (
 	"github.com/weirlimit/weir/store"
 )
 
-// ErrUnnamed is the error of a Hold or SetLimit with a limiter that has no name, under which the
-// store would keep what it needs.
+// ErrUnnamed is the error of a Hold or SetLimit with a limiter without a name, which the store
+// needs for its records.
 var ErrUnnamed = store.ErrUnnamed
 
 // A LifeError reports a life that a Hold can't have.
@@ -24,13 +24,13 @@ func (e *LifeError) Error() string {
 	return fmt.Sprintf("weir: the life of a hold is %v; accepted: 1µs or longer", e.Life)
 }
 
-// A Hold is an estimate that was taken for work whose cost is known at its end. Commit settles it
-// at the real cost; Cancel gives all of it back. A hold expires when its life is over: its units
-// are then given back, so that a holder that dies costs nothing for long. Work of unknown length
-// calls Renew, about three times in each life. A Hold may be used by many goroutines at once.
+// A Hold is an estimate for work whose cost is known at its end. Commit settles the hold at the
+// real cost; Cancel gives its units back. At the end of its life a hold expires and its units are
+// given back, so a dead holder costs nothing for long. Work of unknown length calls Renew, about
+// three times in each life. A Hold may be used by many goroutines at once.
 type Hold struct {
-	// Decision is the result of the Take that made the hold. If it was denied, nothing is held, and
-	// RetryAfter is the time to wait.
+	// Decision is the result of the take. If it was denied, nothing is held, and RetryAfter is the
+	// time to wait.
 	Decision
 
 	limiter  *Limiter
@@ -44,14 +44,14 @@ type Hold struct {
 	unsure  bool // a settlement failed, and may have taken effect
 }
 
-// Hold takes an estimated cost, now, as Take does, and keeps it for its life, at least a
-// microsecond, to be settled. The limiter must have a name. 0 is an estimate too: the work is let
-// begin while its key owes nothing.
+// Hold takes an estimated cost, now, as Take does, and keeps the units for life, at least a
+// microsecond, to be settled. The limiter must have a name. 0 is an estimate too: the work may
+// begin if its key has no debt.
 func (l *Limiter) Hold(ctx context.Context, key string, cost int64, life time.Duration) (*Hold, error) {
 	if life < time.Microsecond {
 		return nil, &LifeError{life}
 	}
-	h := &Hold{limiter: l, key: key, id: 1 + rand.Int64N(1<<62), estimate: cost, life: life} //nolint:gosec // it need only differ from those of the key
+	h := &Hold{limiter: l, key: key, id: 1 + rand.Int64N(1<<62), estimate: cost, life: life} //nolint:gosec // unique for the key is enough
 	var err error
 	if h.Decision, err = h.reserve(ctx); err != nil {
 		return nil, err
@@ -61,8 +61,8 @@ func (l *Limiter) Hold(ctx context.Context, key string, cost int64, life time.Du
 }
 
 // Renew keeps the hold for its whole life again, from now on. If the hold has expired, Renew takes
-// the estimate anew, or is denied; it can be called again after that. It returns an error after a
-// Commit or Cancel, also after one that failed and may have taken effect.
+// the estimate again, or is denied and may be retried. After a Commit or Cancel, also a failed one
+// that may have taken effect, Renew returns an error.
 func (h *Hold) Renew(ctx context.Context) (Decision, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -73,12 +73,12 @@ func (h *Hold) Renew(ctx context.Context) (Decision, error) {
 }
 
 // Commit settles the hold at the real cost of the work, more or less than the estimate. Units
-// beyond the estimate that find no room become debt, up to 1024 times the limit's capacity: they
-// are taken before anything else as units come back. If the hold has expired, the whole cost is
-// charged in the same way. The first Commit or Cancel that succeeds settles the hold; a Commit
-// after it is denied, with RetryAfter Never, and charges nothing. After an error a Commit can be
-// retried: no cost is charged twice. If the failed attempt may have taken effect, the retry charges
-// only a hold that has not expired. The decision is the state of the key afterwards.
+// beyond the estimate without room become debt, up to 1024 times the limit's capacity: debt is paid
+// first as units come back. If the hold has expired, the whole cost is charged in this way. The
+// first successful Commit or Cancel settles the hold; a later Commit is denied, with RetryAfter
+// Never, and charges nothing. After an error a Commit can be retried: no cost is charged twice. If
+// the failed attempt may have taken effect, the retry charges only a hold that has not expired. The
+// decision is the state of the key afterwards.
 func (h *Hold) Commit(ctx context.Context, cost int64) (Decision, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -97,9 +97,9 @@ func (h *Hold) Cancel(ctx context.Context) error {
 	return err
 }
 
-// reserve takes the estimate, or renews it.
+// reserve takes the estimate, or renews the hold.
 func (h *Hold) reserve(ctx context.Context) (Decision, error) {
-	b := h.limiter.load() // it may be another one since
+	b := h.limiter.load() // the limit may have changed
 	return b.decision(h.limiter.do(ctx, b, h.key, algorithm.Op{Kind: algorithm.Reserve, Cost: h.estimate, ID: h.id, Life: int64(h.life)}))
 }
 
@@ -108,7 +108,8 @@ func (h *Hold) settle(ctx context.Context, cost int64) (Decision, error) {
 	if err := check(ctx, b, cost); err != nil {
 		return Decision{}, err
 	}
-	late := !h.settled && !h.unsure // nobody else settles it, so that without a reservation it has expired
+	// without a competing settlement a missing reservation has expired
+	late := !h.settled && !h.unsure
 	d, err := b.decision(h.limiter.do(ctx, b, h.key, algorithm.Op{Kind: algorithm.Commit, Late: late, Cost: cost, ID: h.id}))
 	h.settled = h.settled || err == nil
 	h.unsure = h.unsure || err != nil && !errors.Is(err, store.ErrNothingDone)

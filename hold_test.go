@@ -82,7 +82,7 @@ func TestHoldIsGivenBackWhenItsLifeIsOver(t *testing.T) {
 	}
 }
 
-// A hold that is renewed lasts; one that has expired is taken again, or charged when it is settled.
+// A renewed hold lasts; an expired hold is taken again, or charged when it is settled.
 func TestHoldIsRenewed(t *testing.T) {
 	now := time.Unix(1_790_000_000, 0)
 	l := at(t, "fixed-window 100/24h", &now, weir.WithName("tokens"))
@@ -119,7 +119,7 @@ func TestHoldIsRenewed(t *testing.T) {
 	}
 }
 
-// A Commit whose reply is lost is retried without a second charge, whether the hold has expired or not.
+// A Commit with a lost reply is retried without a second charge, also for an expired hold.
 func TestHoldIsChargedOnceWhenAReplyIsLost(t *testing.T) {
 	for _, expired := range []bool{false, true} {
 		now := time.Unix(1_790_000_000, 0)

@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// ErrLeaseLost reports a Lease that ended before it was released: it could not be renewed in time,
-// because the store was away or the process was stopped. Another holder may have had the place
-// since.
+// ErrLeaseLost reports a Lease that ended before its release: no renewal succeeded in time, because
+// the store was away or the process was stopped. Another holder may have had the place since.
 var ErrLeaseLost = errors.New("weir: the lease ended before it was released; others may have had its place since")
 
-// errReleased is the cause of the end of a Lease that was released in time.
+// errReleased is the cause of the end of a Lease released in time.
 var errReleased = errors.New("weir: the lease was released")
 
 // Bounds on the time between two attempts of a waiter to get a place.
@@ -48,14 +47,14 @@ type Lease struct {
 //	defer lease.Release(ctx)
 //	return work(lease.Context(ctx))
 //
-// Callers that block on one key of one Limiter go first in, first out. A place that this Limiter
-// releases goes to the first of them at once. The first one checks for places that others give
-// back, other Limiters and processes, when the oldest lease ends and once a second.
+// Waiters for one key of one Limiter go first in, first out. A place released through this Limiter
+// goes to the first waiter at once. The first waiter checks for places from other Limiters and
+// processes when the oldest lease ends and once a second.
 //
-// If ctx ends first, Acquire returns ctx.Err() and leaves no place taken. After that ctx has no
-// effect on the Lease, so that its deadline may be for the wait alone. A cost above the capacity is
-// a [*CapacityError]. Limits other than concurrent are refused; [Limiter.Wait] is for them. A cost
-// of 0 takes no place.
+// If ctx ends first, Acquire returns ctx.Err() and leaves no place taken. Later ctx has no effect
+// on the Lease, so its deadline may be for the wait alone. A cost above the capacity is a
+// [*CapacityError]. Only concurrent limits are accepted; [Limiter.Wait] is for the rest. A cost of
+// 0 takes no place.
 func (l *Limiter) Acquire(ctx context.Context, key string, cost int64) (*Lease, error) {
 	b := l.load()
 	if err := check(ctx, b, cost); err != nil {
@@ -98,7 +97,7 @@ func (l *Limiter) reserveOrCancel(ctx context.Context, b *bound, key string, cos
 	case <-ctx.Done():
 		go func() {
 			if d := <-decided; d.err == nil {
-				_ = d.r.Cancel(whole) // if it fails, the place is free when its lease ends
+				_ = d.r.Cancel(whole) // otherwise the place is free when its lease ends
 			}
 		}()
 		return nil, ctx.Err()
@@ -161,8 +160,8 @@ func (l *Lease) renew() {
 	}
 }
 
-// keep renews the lease of a reservation, and reports whether it was kept all the time. If it had
-// ended, others may have had the place, even if there is room for it again.
+// keep renews the lease of a reservation, and reports whether the lease was unbroken. After a gap
+// the place may have had a different holder, even if there is room again.
 func (r *Reservation) keep(ctx context.Context) (kept bool, err error) {
 	end, known := r.place.taken.End()
 	d, err := r.Renew(ctx)
@@ -174,10 +173,9 @@ func (r *Reservation) keep(ctx context.Context) (kept bool, err error) {
 
 // Release gives the place back and ends the renewals. It returns [ErrLeaseLost] if the lease ended
 // before, and an error of the store if the place could not be given back: Release may then be
-// called again, and otherwise the place is free when its lease ends. After a Release that
-// succeeded, further calls do nothing. Release does its work also when ctx has ended, but then does
-// not wait for a renewal that is in progress: it returns ctx.Err(), and the place is given back
-// after the renewal.
+// called again, and otherwise the place is free when its lease ends. After a successful Release,
+// further calls do nothing. Release does its work also when ctx has ended, but then does not wait
+// for a renewal in progress: it returns ctx.Err(), and the place is given back after the renewal.
 func (l *Lease) Release(ctx context.Context) error {
 	if l.reservation == nil {
 		return nil
@@ -220,16 +218,16 @@ func (l *Lease) giveBack(ctx context.Context) error {
 	}
 	l.end(cause)
 	err := l.reservation.Cancel(ctx)
-	if errors.Is(context.Cause(l.done), ErrLeaseLost) { //nolint:contextcheck // the first cause, not that of ctx
+	if errors.Is(context.Cause(l.done), ErrLeaseLost) { //nolint:contextcheck // the first cause, not the error of ctx
 		return ErrLeaseLost
 	}
 	return err
 }
 
-// Context returns a copy of parent that ends with the lease: when it is lost, and then
-// [context.Cause] returns [ErrLeaseLost], or when it is released. Work under the lease should use
-// it, to stop soon after the place is lost. A process that was stopped goes on for a moment before
-// its clock shows that the lease is over.
+// Context returns a copy of parent that ends with the lease: on its loss, with the [context.Cause]
+// [ErrLeaseLost], or on its release. Work under the lease should use this context, to stop soon
+// after the loss of the place. A stopped process goes on for a moment before its clock shows the
+// end of the lease.
 func (l *Lease) Context(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(parent)
 	if l.done == nil {
@@ -244,7 +242,7 @@ func (l *Lease) Context(parent context.Context) context.Context {
 // when the oldest lease ends; places are often given back before that.
 func poll(retryAfter time.Duration) time.Duration { return min(max(retryAfter, minPoll), maxPoll) }
 
-// admits returns an error for a cost that this limit never admits, in Acquire or in Wait.
+// admits returns an error for a cost beyond the limit, in Acquire or in Wait.
 func (b *bound) admits(cost int64, acquire bool) error {
 	switch concurrent := b.limit.Algorithm == Concurrent; {
 	case acquire && !concurrent:

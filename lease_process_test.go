@@ -21,8 +21,8 @@ import (
 // TestLeaseOfAStoppedProcess.
 const holderVariable = "WEIR_TEST_LEASE_HOLDER"
 
-// A process that is stopped loses its lease, another process gets the place, and the first one
-// learns of it when it goes on.
+// A stopped process loses its lease, a second process gets the place, and the first process reports
+// the loss when it goes on.
 func TestLeaseOfAStoppedProcess(t *testing.T) {
 	if url := os.Getenv(holderVariable); url != "" {
 		holdLease(t, url)
@@ -57,7 +57,7 @@ func TestLeaseOfAStoppedProcess(t *testing.T) {
 	if err := holder.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	lease, err := l.Acquire(t.Context(), "k", 1) // when the lease of the process that is stopped has ended
+	lease, err := l.Acquire(t.Context(), "k", 1) // when the lease of the stopped process has ended
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestLeaseOfAStoppedProcess(t *testing.T) {
 		t.Error(err)
 	}
 	_ = holder.Wait()
-	// A busy machine may have lost this one too, but it is given back.
+	// A busy machine may have lost this lease too, but the place is given back.
 	if err := lease.Release(t.Context()); err != nil && !errors.Is(err, weir.ErrLeaseLost) {
 		t.Error(err)
 	}
@@ -93,7 +93,7 @@ func leases(t *testing.T, url string) *weir.Limiter {
 	return limiter(t, "concurrent 1 lease=1s", weir.WithStore(s))
 }
 
-// holdLease is the other process. It holds a lease until it reads a line.
+// holdLease is the second process. It holds a lease until it reads a line.
 func holdLease(t *testing.T, url string) {
 	t.Helper()
 	lease, err := leases(t, url).Acquire(t.Context(), "k", 1)
@@ -110,7 +110,7 @@ func holdLease(t *testing.T, url string) {
 	fmt.Fprintf(os.Stdout, "lost: %t, context: %t\n", lost, errors.Is(context.Cause(ctx), weir.ErrLeaseLost))
 }
 
-// On an engine, a place that is released goes on, and leases outlive their length.
+// On an engine, a released place is reused, and leases outlive their length.
 func TestAcquireOnAnEngine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs redis-server")

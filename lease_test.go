@@ -39,7 +39,7 @@ func free(t *testing.T, l *weir.Limiter) int64 {
 	return d.Remaining
 }
 
-// A place that is released goes to the first of those that wait, at once, and to no other.
+// A released place goes to the first waiter, at once, and to no other waiter.
 func TestAcquireGoesFirstInFirstOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newGatedStore()
@@ -58,7 +58,7 @@ func TestAcquireGoesFirstInFirstOut(t *testing.T) {
 				}
 				acquired <- holder{i, lease}
 			}()
-			synctest.Wait() // so that they come in order
+			synctest.Wait() // to keep their order
 		}
 		start, before := time.Now(), s.ops.Load()
 		release(t, second)
@@ -73,7 +73,8 @@ func TestAcquireGoesFirstInFirstOut(t *testing.T) {
 		if took := time.Since(start); took != 0 {
 			t.Errorf("50 places went on in %v, want at once", took)
 		}
-		if ops := s.ops.Load() - before; ops > 4*50+1 { // of each: a take, perhaps one that is denied, a release
+		// of each: a take, perhaps a denial, a release
+		if ops := s.ops.Load() - before; ops > 4*50+1 {
 			t.Errorf("%d operations for 50 places", ops)
 		}
 		release(t, first)
@@ -83,7 +84,7 @@ func TestAcquireGoesFirstInFirstOut(t *testing.T) {
 	})
 }
 
-// Those that wait try again once a second at most, and the first of them alone.
+// Only the first waiter tries again, once a second at most.
 func TestAcquireAcrossLimitersPollsSlowly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newGatedStore()
@@ -145,7 +146,7 @@ func TestLeaseIsRenewedUntilRelease(t *testing.T) {
 	})
 }
 
-// The context of the wait may have a deadline: it does not end the lease.
+// The context of the wait may have a deadline, which does not end the lease.
 func TestLeaseOutlivesTheContextOfAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limiter(t, "concurrent 1 lease=30s")
@@ -184,7 +185,7 @@ func TestAcquireThatIsCancelledLeavesNoPlaceTaken(t *testing.T) {
 	})
 }
 
-// A store that decides after ctx has ended may grant a place that nobody waits for.
+// A store may grant a place after ctx has ended, without a waiter.
 func TestAcquireThatIsCancelledWhileTheStoreDecides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newGatedStore()
@@ -218,7 +219,7 @@ func TestLeaseIsLostWhileTheStoreIsAway(t *testing.T) {
 		ctx := lease.Context(t.Context())
 		s.set(func(algorithm.Op) error { return errAway })
 		time.Sleep(11 * time.Second)
-		s.set(nil) // one renewal that fails is not the end
+		s.set(nil) // a single failed renewal is not the end
 		time.Sleep(11 * time.Second)
 		if ctx.Err() != nil {
 			t.Fatalf("lost although it was renewed in time: %v", context.Cause(ctx))
@@ -237,8 +238,8 @@ func TestLeaseIsLostWhileTheStoreIsAway(t *testing.T) {
 	})
 }
 
-// A store that fails is tried at each tenth of the lease: one that is back before the end is not too
-// late.
+// A store that fails is tried at each tenth of the lease: one that is back before the end is not
+// too late.
 func TestLeaseIsKeptWhenTheStoreIsBackBeforeItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newGatedStore()
@@ -258,8 +259,8 @@ func TestLeaseIsKeptWhenTheStoreIsBackBeforeItsEnd(t *testing.T) {
 	})
 }
 
-// The clock of a machine that was suspended has jumped. Others may have come and gone in the
-// meantime, so that there is room again; the lease is lost all the same.
+// The clock of a suspended machine has jumped. The place may have had a different holder meanwhile,
+// and there may be room again; the lease is lost all the same.
 func TestLeaseIsLostWhenItEndedThoughThereIsRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var jump atomic.Int64
@@ -279,7 +280,7 @@ func TestLeaseIsLostWhenItEndedThoughThereIsRoom(t *testing.T) {
 	})
 }
 
-// A store that takes longer than the lease stops the renewals, as a stopped process does.
+// A store slower than the lease stops the renewals, as a stopped process does.
 func TestLeaseIsLostWhenARenewalTakesTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newGatedStore()
@@ -294,7 +295,8 @@ func TestLeaseIsLostWhenARenewalTakesTooLong(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := lease.Release(ended); !errors.Is(err, context.Canceled) { // a renewal is in progress
+		// a renewal is in progress
+		if err := lease.Release(ended); !errors.Is(err, context.Canceled) {
 			t.Errorf("Release: %v", err)
 		}
 		if err := lease.Release(t.Context()); !errors.Is(err, weir.ErrLeaseLost) || free(t, l) != 1 {

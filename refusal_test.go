@@ -30,7 +30,7 @@ func TestPeriodWithoutUnitIsRefused(t *testing.T) {
 	}
 }
 
-// A Limiter that New did not make has no limit. Each of its methods returns an error.
+// The zero Limiter has no limit. Each of its methods returns an error.
 func TestLimiterWithoutLimitReturnsErrors(t *testing.T) {
 	for name, l := range map[string]*weir.Limiter{"nil": nil, "zero": {}} {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestLimiterWithoutLimitReturnsErrors(t *testing.T) {
 	}
 }
 
-// methods are all methods of a limiter that return an error, and TakeAll.
+// methods are all methods of a limiter with an error, and TakeAll.
 func methods(ctx context.Context, l *weir.Limiter) map[string]func() (weir.Decision, error) {
 	now := time.Now()
 	alone := func(err error) (weir.Decision, error) { return weir.Decision{}, err }
@@ -103,7 +103,7 @@ func TestEmptyNameIsRefused(t *testing.T) {
 	}
 }
 
-// The empty key is a key: all requests that have it share its budget, and no other key does.
+// The empty key is a key: all its requests share its budget, and no other key does.
 func TestEmptyKeyIsOneKey(t *testing.T) {
 	l := limiter(t, "2/1h")
 	for _, want := range []bool{true, true, false} {

@@ -19,16 +19,16 @@ func (e *CapacityError) Error() string {
 
 // Wait blocks until the key may pass at the cost, and takes it.
 //
-// Those who wait on one key of one Limiter go first in, first out; Take does not queue, and may go in between.
-// When ctx ends first, Wait takes nothing, or gives back what it took, the next in line moves up,
-// and Wait returns ctx.Err(). When it is known that the wait would outlast the deadline of ctx, Wait
-// returns at once with an error that is [context.DeadlineExceeded]. A cost above the capacity is a
+// Those who wait on one key of one Limiter go first in, first out; Take does not queue, and may go
+// in between. When ctx ends first, Wait takes nothing, or gives its units back, the next waiter
+// moves up, and Wait returns ctx.Err(). If the wait would outlast the deadline of ctx, Wait returns
+// an error at once, which is [context.DeadlineExceeded]. A cost above the capacity is a
 // [*CapacityError]. A concurrent limit is refused: its places have to be given back, which
 // [Limiter.Acquire] is for.
 //
-// Wait does not space the first requests: a key that was idle may use its whole burst at once.
-// "10/1s" lets 10 requests pass at once, and then one each 100ms. With burst=1, as in
-// "10/1s burst=1", requests pass one by one from the first on.
+// Wait does not space the first requests: an idle key may use its whole burst at once. "10/1s"
+// admits 10 requests at once, and then 1 each 100ms. With burst=1, as in "10/1s burst=1", requests
+// are spaced from the first on.
 //
 // When SetLimit changes the limit of this Limiter, Wait asks again at once. Of what others change or give back, another Limiter of the name or another process, it learns
 // when its time comes: it asks again when the store has said that it would pass.
@@ -63,7 +63,7 @@ func (l *Limiter) queue(ctx context.Context, key string, cost int64, acquire boo
 	return l.admit(ctx, key, w, take)
 }
 
-// admit waits at the key's line until it is the waiter's turn to ask, and asks until it is
+// admit waits in the key's queue until the waiter is first, and then takes until the take is
 // admitted.
 func (l *Limiter) admit(ctx context.Context, key string, w *waiter, take func(*bound) (Decision, error)) error {
 	for first := false; !first; {
@@ -121,11 +121,13 @@ func (l *Limiter) ask(ctx context.Context, key string, w *waiter, take func(*bou
 // hopeless only because of those beyond is found out later.
 const mostTried = 256
 
-// hopeless finds out whether the limit never admits the cost and, by trying what is ahead in line on
-// a copy of the key's state, whether the wait would outlast the deadline. Stores that can't show the state leave that to be found out later. It is not sure that there is hope
-// if one ahead asked meanwhile.
+// hopeless returns an error if the limit never admits the cost, or if the wait would outlast the
+// deadline; it computes the wait from a copy of the key's state and the waiters ahead. sure is
+// false if a waiter ahead took meanwhile. Stores without an Inspector leave the deadline to later
+// takes.
 func (l *Limiter) hopeless(ctx context.Context, b *bound, key string, w *waiter) (sure bool, err error) {
-	if err := b.admits(w.cost, w.acquire); err != nil || w.acquire { // a place may be given back at any time
+	// a place may be given back at any time
+	if err := b.admits(w.cost, w.acquire); err != nil || w.acquire {
 		return true, err
 	}
 	inspector, ok := b.binding.(store.Inspector)

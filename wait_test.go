@@ -77,7 +77,7 @@ func TestWaitersGoFirstInFirstOut(t *testing.T) {
 						order = append(order, i)
 						mu.Unlock()
 					})
-					synctest.Wait() // so that they come in order
+					synctest.Wait() // to keep their order
 				}
 				wg.Wait()
 				if !slices.IsSorted(order) {

@@ -70,7 +70,7 @@ func scaled(times []int64, unit time.Duration) (all []time.Duration) {
 	return all
 }
 
-// W2, of limits whose states are of several words, and of a limiter that has a name. See
+// W2, for limits with states of several words, and for a limiter with a name. See
 // TestPitfallW2HopelessDeadline.
 func TestPitfallW2OfNames(t *testing.T) {
 	for _, text := range []string{"1/5s", "min-interval 1/5s", "sliding-window 1/5s", "sliding-buckets 1/5s", "leaky-queue 1/5s queue=5"} {
@@ -136,7 +136,7 @@ func (c *crowd) wait(ctx context.Context, l *weir.Limiter, i int, cost int64) {
 			c.order = append(c.order, i)
 		}
 	})
-	synctest.Wait() // so that they come in order
+	synctest.Wait() // to keep their order
 }
 
 // W3: a limit that is raised while requests are queued wakes them, and they go first in, first out.

@@ -82,10 +82,10 @@ func (e *CostError) Error() string {
 var errNoLimit = errors.New("weir: the Limiter is nil or the zero Limiter, and has no limit; accepted: a Limiter that New returned")
 
 // A Limiter enforces one limit on any number of keys. It may be used by many goroutines at once.
-// New makes one: all methods of a nil Limiter and of the zero Limiter return an error.
+// Make a Limiter with New: all methods of a nil Limiter and of the zero Limiter return an error.
 //
-// Any text is a key, also "". All requests of one key share one budget: a program that passes ""
-// for requests of unknown clients counts them together, as one client.
+// Any text is a key, also "". All requests of one key share one budget: with "" for unknown clients
+// a program counts them together, as one client.
 //
 // Each method whose name ends in At takes the time as an argument; the one without adds the time of the
 // limiter's clock, which is the store's own unless WithClock says otherwise. A key's operations should all come
@@ -120,9 +120,8 @@ func WithClock(now func() time.Time) Option { return func(o *options) { o.now = 
 // New refuses the name "": a limiter without a name has no WithName.
 func WithName(name string) Option { return func(o *options) { o.name, o.named = name, true } }
 
-// New returns a limiter. It refuses a limit that makes no sense with a *LimitError, and so a Period
-// that is likely to lack its unit, such as 60 for 60 * time.Second (see
-// [algorithm.Limit.Validate]).
+// New returns a limiter. It returns a *LimitError for an invalid limit, and for a Period without a
+// unit, such as 60 for 60 * time.Second (see [algorithm.Limit.Validate]).
 func New(limit Limit, opts ...Option) (*Limiter, error) {
 	var o options
 	for _, opt := range opts {
@@ -168,7 +167,7 @@ func (l *Limiter) load() *bound {
 // It returns false also if no decision could be made: the store failed, or ctx has ended. The error
 // is lost, and so are Remaining and RetryAfter. Under a leaky-queue the Delay is lost too, which
 // [Limiter.Wait] waits for, and a place of a concurrent limit stays taken until its lease ends;
-// [Limiter.Acquire] returns a Lease that can be released.
+// [Limiter.Acquire] returns a Lease, to be released.
 func (l *Limiter) Allow(ctx context.Context, key string) bool {
 	d, err := l.Take(ctx, key, 1)
 	return err == nil && d.Allowed
@@ -275,8 +274,8 @@ func (l *Limiter) doAt(ctx context.Context, b *bound, key string, op algorithm.O
 	return b.binding.Do(ctx, key, op, at)
 }
 
-// check refuses what must not reach a store: a request without a limit, a negative cost, and a
-// request whose context has ended.
+// check returns an error for a missing limit, a negative cost, or an ended context, which must not
+// reach a store.
 func check(ctx context.Context, b *bound, cost int64) error {
 	switch {
 	case b == nil:

@@ -42,7 +42,8 @@ func TestTextsOfManyLimits(t *testing.T) {
 	for range 9 { // until each has found its place
 		all(some)()
 	}
-	made := testing.AllocsPerRun(100, func() { // an average, which hides what others allocate meanwhile
+	// an average, which hides what others allocate meanwhile
+	made := testing.AllocsPerRun(100, func() {
 		for i := range int64(some) {
 			n.of(weir.Limit{Algorithm: weir.TokenBucket, Count: i + 1, Period: time.Second})
 		}

@@ -100,7 +100,7 @@ func TestLoginsInParallel(t *testing.T) {
 	}
 }
 
-// A request that takes longer than Hold keeps its estimate, and is charged when it is answered.
+// A request longer than Hold keeps its estimate, and is charged after its response.
 func TestHoldsLastAsLongAsTheirRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limiter(t, "fixed-window 100/48h", weir.WithName("n"))
@@ -109,18 +109,20 @@ func TestHoldsLastAsLongAsTheirRequests(t *testing.T) {
 		o := admission.Options{Charge: admission.Size, Cost: costs(10), Hold: time.Minute, Log: logTo(&log)}
 		for _, g := range []*admission.Gate{gate(t, l, o), gate(t, set, o)} {
 			first, second, third := g.Admit(request("/")), g.Admit(request("/")), g.Admit(request("/"))
-			time.Sleep(time.Hour + time.Millisecond) // and not at the instant of a renewal, to which Finish leaves the rest
+			// and not at the instant of a renewal, to which Finish leaves the rest
+			time.Sleep(time.Hour + time.Millisecond)
 			first.Finish(admission.Response{Status: 200, Bytes: 70})
 			first.Finish(admission.Response{Status: 200, Bytes: 70})
 			second.Finish(admission.Response{Status: 200})
-			if a := g.Admit(request("/")); a.Decision.Remaining != 10 { // 70 are charged, 20 are held
+			// 70 are charged, 20 are held
+			if a := g.Admit(request("/")); a.Decision.Remaining != 10 {
 				t.Errorf("%d remain, want 10; %v", a.Decision.Remaining, a.Outcome)
 			} else {
 				a.Finish(admission.Response{Status: 200})
 			}
 			third.Finish(admission.Response{Status: 200, Bytes: 70})
 			wantOutcome(t, g.Admit(request("/")), admission.Denied)
-			time.Sleep(48 * time.Hour) // 40 became debt; a timer that was left would make the bubble go on
+			time.Sleep(48 * time.Hour) // 40 became debt; a leaked timer would keep the bubble alive
 			if a := g.Admit(request("/")); a.Decision.Remaining != 50 {
 				t.Errorf("%d remain a window later, want 50", a.Decision.Remaining)
 			} else {

@@ -128,7 +128,8 @@ func TestLeasesOnRedis(t *testing.T) {
 			before = now
 		}
 		a.Finish(status(200))
-		for g.look.Admit(request("/")).Decision.Remaining != 2 { // it may be the renewal, just now, that gives it back
+		// the renewal may give the place back just now
+		for g.look.Admit(request("/")).Decision.Remaining != 2 {
 			time.Sleep(time.Millisecond)
 		}
 	}

@@ -26,7 +26,7 @@ type Gate struct {
 	names   names
 	local   *local // nil: no limiter falls back to memory
 	warned  [warnings]warning
-	client  *identity.ClientIP // by whose address requests are counted; nil: not by address
+	client  *identity.ClientIP // counts requests by address; nil: not by address
 	proxied atomic.Bool        // the warning of warnOfProxy was logged
 }
 

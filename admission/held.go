@@ -31,8 +31,8 @@ type holding interface {
 	settle(ctx context.Context, cost int64) error
 	// giveBack is for work that was not done.
 	giveBack(ctx context.Context) error
-	// renew keeps leases and estimates for as long as they were taken for. When it reports more
-	// there is something left to renew.
+	// renew renews leases and estimates for their whole time. more is true while there is something
+	// left to renew.
 	renew(ctx context.Context) (more bool, err error)
 }
 
@@ -44,9 +44,9 @@ func newHeld(g *Gate, r *http.Request, delay time.Duration, what holding) *held 
 	return h
 }
 
-// Await waits for the turn of a request that a leaky queue has admitted. If ctx ends first, the
-// error is that of ctx, and the turn is given up: to a limiter it is given back, to those behind
-// it. Policies can't take a turn back, only what else the request holds.
+// Await waits for the slot of a request that a leaky queue has admitted. If ctx ends first, Await
+// returns the error of ctx and gives up the slot: a limiter gives the slot to the next waiters.
+// Policies can't take a slot back, only the leases and estimates of the request.
 func (a *Admission) Await(ctx context.Context) error {
 	if a.held == nil || a.held.turn.IsZero() {
 		return nil
@@ -62,13 +62,12 @@ func (a *Admission) Await(ctx context.Context) error {
 	}
 }
 
-// Finish settles what the request holds: its leases are given back, and what it cost is charged. It
-// does its work also when the request's context has ended. Only the first call counts. Who serves
-// requests calls it in a defer, so that it comes also when the handler panics. What can't be
-// settled is logged, and ends by itself: a lease and an estimate are given back when their time is
-// over. An estimate that expired before, because the process stood still or could not reach the
-// store, is charged in full, as debt where there is no room. Finish does not wait for a renewal in
-// progress: the rest is settled after it.
+// Finish settles the holdings of the request: its leases are given back, and its cost is charged.
+// It does its work also when the request's context has ended. Only the first call counts. A server
+// calls Finish in a defer, to run it also when the handler panics. A failed settlement is logged,
+// and the leases and estimates expire by themselves. An estimate that expired before, because the
+// process stood still or could not reach the store, is charged in full, as debt where there is no
+// room. Finish does not wait for a renewal in progress: the rest is settled after the renewal.
 func (a *Admission) Finish(r Response) {
 	if h := a.held; h != nil && h.first() {
 		h.end(ending{cost: h.gate.charge(h.request, r), served: true})
@@ -146,7 +145,8 @@ func (h *held) renewEvery(lease time.Duration) {
 	h.renewal = time.AfterFunc(wait, func() { h.renew(lease, wait) })
 }
 
-// renew renews what is held now, and again after the wait. Who settles meanwhile leaves that to it.
+// renew renews the holdings now, and again after the wait. A settlement during a renewal is left to
+// renew.
 func (h *held) renew(lease, wait time.Duration) {
 	h.mu.Lock()
 	if h.settled {
@@ -175,9 +175,9 @@ func (h *held) renew(lease, wait time.Duration) {
 	}
 }
 
-// errLost is of a lease or an estimate that had expired when it was to be renewed, and whose place
-// others have taken.
+// errLost reports a lease or an estimate that expired before its renewal, without room for another
+// take.
 var errLost = errors.New("admission: it had expired, and others have its place; the request goes on")
 
-// errUncharged is of a cost that was not charged, because the memory store has no room for the key.
+// errUncharged reports an uncharged cost: the memory store has no room for the key.
 var errUncharged = errors.New("admission: the cost of a request was not charged: the store is full")

@@ -109,7 +109,8 @@ func TestLeasesAndEstimatesTogether(t *testing.T) {
 		set := policies(t, "policies: [{name: p, key: [client_ip], limits: [fixed-window 100/48h, concurrent 1 lease=30s]}]", policy.Options{})
 		g := gate(t, set, admission.Options{Charge: admission.Size, Hold: time.Hour})
 		a := g.Admit(request("/"))
-		time.Sleep(10*time.Minute + time.Millisecond) // and not at the instant of a renewal, to which Finish leaves the rest
+		// and not at the instant of a renewal, to which Finish leaves the rest
+		time.Sleep(10*time.Minute + time.Millisecond)
 		wantEach(t, g.Admit(request("/")), "p/1", "p/2!")
 		a.Finish(admission.Response{Bytes: 40})
 		a = g.Admit(request("/"))

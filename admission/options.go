@@ -35,20 +35,21 @@ type Options struct {
 	// and must not be of a concurrent limit, nor of an exponential one, which gives nothing back; with a concurrent one that Override returns it counts for nothing. With policies it is for those that
 	// say no cost, and those whose cost the request says; with Cost it is for all. Nil: the cost is known beforehand.
 	Charge func(*http.Request, Response) int64
-	// Hold is how long a cost is held, unless it is renewed: 1ms to 24h. 0: DefaultHold. It is renewed, at each third of its time, until the request is answered,
-	// however long that takes. It expires if the process dies, stands still or can't reach the store for so long. An estimate that has expired is charged
-	// in full when its request is answered, as debt where there is no room. It is for Charge.
+	// Hold is the life of an estimate between renewals: 1ms to 24h. 0: DefaultHold. The estimate is
+	// renewed at each third of Hold until the request is answered, and expires if the process dies,
+	// stands still or can't reach the store for so long. An expired estimate is charged in full
+	// after the response, as debt where there is no room. Hold is for Charge.
 	Hold time.Duration
 	// OnStoreError is what happens to requests when the limiter's store can't decide. Policies say that themselves.
 	OnStoreError OnStoreError
 	// Log receives a warning when no decision could be made, and when something could not be
-	// settled: each at most once a second, with nothing that a request contains. It receives one,
-	// with the address of the peer, when a request with X-Forwarded-For, Forwarded or X-Real-IP
-	// does not come from a trusted proxy. Nil: slog.Default().
+	// settled: each at most once a second, without values of requests. It receives a warning, with
+	// the address of the peer, when a request with X-Forwarded-For, Forwarded or X-Real-IP does not
+	// come from a trusted proxy. Nil: slog.Default().
 	Log *slog.Logger
 }
 
-// DefaultHold is how long a cost is held, between renewals, unless Options say otherwise.
+// DefaultHold is the default of Options.Hold.
 const DefaultHold = time.Minute
 
 // A Response is what became of a request.

@@ -13,7 +13,7 @@ import (
 	"github.com/weirlimit/weir/policy"
 )
 
-// from is a request of a peer with a header field. Of a name without a port it is on a Unix socket.
+// from is a request of a peer with a header field. A peer without a port is on a Unix socket.
 func from(peer, field, value string) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	if r.RemoteAddr = peer; peer == "@" {
@@ -25,7 +25,7 @@ func from(peer, field, value string) *http.Request {
 	return r
 }
 
-// Behind a proxy that is not trusted all clients count as one, and nothing shows it. So it is
+// Behind an untrusted proxy all clients count as one, silently. So it is
 // logged, once.
 func TestProxyThatIsNotTrustedIsLogged(t *testing.T) {
 	behind, err := identity.Behind("X-Forwarded-For", "10.0.0.0/8", "unix")

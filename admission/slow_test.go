@@ -65,8 +65,8 @@ func TestSlowRequestsAreBounded(t *testing.T) {
 	})
 }
 
-// A process that can't reach the store for longer than Hold loses its estimates, and the others
-// admit. It is charged in full when it is back: what both admitted is paid before anything else
+// A process without its store for longer than Hold loses its estimates, and further requests are
+// admitted. Later the full cost is charged: the units of both are paid before anything else
 // passes.
 func TestLateSettlementsAreOwed(t *testing.T) {
 	logins(t, func(t *testing.T, gate func(store.Store, admission.Options) *admission.Gate) {
@@ -118,7 +118,7 @@ func TestLateSettlementsAreOwed(t *testing.T) {
 	})
 }
 
-// A store that is away for less than Hold costs nothing: the renewal is tried again.
+// An absence of the store for less than Hold costs nothing: the renewal is tried again.
 func TestRenewalsOfEstimatesAreRetried(t *testing.T) {
 	logins(t, func(t *testing.T, gate func(store.Store, admission.Options) *admission.Gate) {
 		s := &slowStore{Store: memory.New(memory.Options{})}
@@ -128,7 +128,8 @@ func TestRenewalsOfEstimatesAreRetried(t *testing.T) {
 			s.set(0, errors.New("no answer"))
 			time.Sleep(11 * time.Second)
 			s.set(0, nil)
-			time.Sleep(14*time.Second + 300*time.Millisecond) // and never at the instant of a renewal
+			// and never at the instant of a renewal
+			time.Sleep(14*time.Second + 300*time.Millisecond)
 			other := g.Admit(request("/"))
 			if other.Decision.Remaining != 3 {
 				t.Fatalf("%d remain, want 3", other.Decision.Remaining)
@@ -144,7 +145,7 @@ func TestRenewalsOfEstimatesAreRetried(t *testing.T) {
 	})
 }
 
-// A process that stands still while a renewal is on its way is charged by Finish, after the
+// A process that stands still during a renewal is charged by Finish, after the
 // renewal.
 func TestFinishWhileAnEstimateIsRenewed(t *testing.T) {
 	logins(t, func(t *testing.T, gate func(store.Store, admission.Options) *admission.Gate) {

@@ -34,9 +34,8 @@ func (g *Gate) warn(which int, message string, err error) {
 	g.log().Warn(message, "error", store.WithoutKeys(err), "not_logged", w.left.Swap(0))
 }
 
-// warnOfProxy logs, once, that a request came with the address of a client in a header field, from
-// a peer that is no trusted proxy. It logs the address of the peer, and nothing that the request
-// contains.
+// warnOfProxy logs, once, a request with the address of a client in a header field, from a peer
+// that is not a trusted proxy. It logs the address of the peer, and no value of the request.
 func (g *Gate) warnOfProxy(r *http.Request) {
 	if g.client == nil || g.proxied.Load() {
 		return

@@ -6,7 +6,7 @@ import (
 	"github.com/weirlimit/weir/admission"
 )
 
-// A Gate that New did not make has no limits, and refuses all requests.
+// The zero Gate has no limits, and refuses all requests.
 func TestGateWithoutLimits(t *testing.T) {
 	for name, g := range map[string]*admission.Gate{"nil": nil, "zero": {}} {
 		a := g.Admit(request("/"))

@@ -63,20 +63,24 @@ const (
 	// Renew takes the cost anew, for another Period, in place of what was taken with the same End. It is of concurrent limits. If the old lease
 	// is over it is a Take. For other algorithms it is a peek.
 	Renew
-	// Reserve is a Take whose units can be settled, by its ID, within its Life. If nobody does they are given back when that is over,
-	// as by a Cancel. A second Reserve of one ID that is alive renews it: it is granted, takes nothing, and the reservation expires a
-	// Life from now, unless it expires later anyway. It is of an [Account].
+	// Reserve is a Take whose units can be settled, by its ID, within its Life. If nobody does they
+	// are given back when that is over, as by a Cancel. A second Reserve of a live ID is a renewal:
+	// it is granted, takes nothing, and the reservation expires a Life from now, or at its old
+	// expiry if later. It is of an [Account].
 	Reserve
-	// Commit settles a Reserve at its real cost: Cost units. Units that were not reserved are taken; units without room become debt, which
-	// is paid before new takes. Cost 0 gives all back. If there is no reservation of the ID, because it is settled or expired, the
-	// Commit is denied and changes nothing, or if it is Late it charges Cost all the same. It is of an [Account].
+	// Commit settles a Reserve at its real cost: Cost units. Units beyond the reservation are
+	// taken; units without room become debt, which is paid before new takes. Cost 0 gives all back.
+	// Without a reservation of the ID, settled or expired, the Commit is denied and changes
+	// nothing; if Late is set, Cost is charged all the same. It is of an [Account].
 	Commit
 )
 
 // An Op is an operation, as plain data. Its cost is not negative.
 type Op struct {
 	Kind Kind
-	Late bool // of a Commit: without a reservation, the whole cost is charged, with debt where there is no room
+	// of a Commit: without a reservation, the whole cost is charged, with debt where there is no
+	// room
+	Late bool
 	Cost int64
 	End  int64 // of a Cancel or Renew: the time of the Take and its ResetAfter, in ticks since the Unix epoch
 	ID   int64 // of a Reserve or Commit: the reservation's, chosen at random by who reserves

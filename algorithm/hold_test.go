@@ -217,7 +217,7 @@ func TestReservationsAreSettledOnce(t *testing.T) {
 	}
 }
 
-// A second Reserve moves the expiry forward, whatever its cost, and never back.
+// A second Reserve, of any cost, moves the expiry forward, and never back.
 func TestReservationsAreRenewed(t *testing.T) {
 	p := compile(t, algorithm.MustParseLimit("10/1h"))
 	a, _ := algorithm.Account{}.Apply(p, algorithm.Op{Kind: algorithm.Reserve, Cost: 6, ID: 1, Life: 100}, 0)
@@ -235,7 +235,7 @@ func TestReservationsAreRenewed(t *testing.T) {
 	}
 }
 
-// A late Commit without a reservation charges its whole cost, and with one it is a Commit.
+// A late Commit without a reservation charges its whole cost; with a reservation it is a Commit.
 func TestLateCommits(t *testing.T) {
 	p := compile(t, algorithm.MustParseLimit("fixed-window 10/1h"))
 	late := algorithm.Op{Kind: algorithm.Commit, Late: true, Cost: 4, ID: 1}

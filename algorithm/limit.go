@@ -33,7 +33,7 @@ const DefaultCells = 60
 type Limit struct { //nolint:recvcheck // a limit is a value; only UnmarshalText has to change one
 	Algorithm Algorithm     // "" is TokenBucket
 	Count     int64         // units per Period, at least 1
-	Period    time.Duration // at least 1ns; see Validate for those of less than 1ms
+	Period    time.Duration // at least 1ns; see Validate for periods below 1ms
 
 	// Burst is the most units admitted at one instant from a fresh key; 0 means Count.
 	// For token-bucket, gcra, leaky-bucket and refill-bucket.
@@ -54,7 +54,7 @@ type Limit struct { //nolint:recvcheck // a limit is a value; only UnmarshalText
 	Anchor int64
 
 	// nanoseconds is true if ParseLimit read a Period that would be a slip in a literal. Canonical
-	// clears it for all other periods, so that equal limits are equal values.
+	// clears nanoseconds for all other periods, so equal limits are equal values.
 	nanoseconds bool
 }
 
@@ -123,7 +123,7 @@ func (l Limit) Capacity() int64 {
 
 // Validate reports the first field that makes no sense, as a *LimitError.
 //
-// It refuses a Period of less than 1ms that is not a whole number of microseconds: Period: 60 is 60
+// It refuses a Period below 1ms with a fraction of a microsecond: Period: 60 is 60
 // nanoseconds, and almost always a slip for 60 * time.Second. [ParseLimit] reads such periods,
 // because their text has a unit. Compile accepts them.
 func (l Limit) Validate() error {
@@ -141,7 +141,7 @@ func (l Limit) Validate() error {
 	return nil
 }
 
-// slip reports whether Period is likely a number that was written without a unit.
+// slip reports whether Period is likely a number without a unit.
 func (l Limit) slip() bool {
 	return 0 < l.Period && l.Period < time.Millisecond && l.Period%time.Microsecond != 0
 }

@@ -2,9 +2,9 @@ package algorithm
 
 import "fmt"
 
-// Note returns a sentence about the difference between the limit and a limit that reads alike, or
-// "" if there is none: 500/day begins anew each day of the calendar, 500/24h does not. The same
-// holds for a week. A limit with a zone or an anchor has no note.
+// Note returns a sentence about the difference between the limit and a limit of similar text, or ""
+// if there is none: 500/day begins anew each day of the calendar, 500/24h does not. So does a week.
+// A limit with a zone or an anchor has no note.
 func (l Limit) Note() string {
 	l = l.Canonical()
 	for _, unit := range []Unit{Day, Week} {

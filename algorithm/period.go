@@ -22,7 +22,7 @@ var periodUnits = map[string]string{
 }
 
 // parsePeriod reads a Go duration whose units may also be the words of periodUnits, such as 1min,
-// 2hours or 7d. A word without a number stands for one unit.
+// 2hours or 7d. A word without a number is 1 unit.
 func parsePeriod(text string) (time.Duration, bool) {
 	const number = "+-.0123456789"
 	if text != "" && text[0] >= 'a' {
@@ -53,7 +53,7 @@ func parsePeriod(text string) (time.Duration, bool) {
 	return d, err == nil
 }
 
-// nearRate matches a rate in the notation of other programs, or in words: 10r/s, 5-M, 5 per minute,
+// nearRate matches a rate in foreign notation, or in words: 10r/s, 5-M, 5 per minute,
 // 100 / hour.
 var nearRate = regexp.MustCompile(`\b([0-9]+) ?(?:r|reqs?|requests?|hits?)? ?(?:/|-|\bper\b) ?([0-9]*) ?([a-z]+)`)
 
@@ -66,7 +66,7 @@ var nearUnits = map[string]string{
 	"mo": "month", "mon": "month", "month": "month", "y": "year", "yr": "year", "year": "year",
 }
 
-// nearest returns the rates that a rejected limit text may mean, such as 5/min for 5/mins, or "". A
+// nearest returns the likely rates of a rejected limit text, such as 5/min for 5/mins, or "". A
 // day or a week has two readings.
 func nearest(text string) string {
 	m := nearRate.FindStringSubmatch(strings.ToLower(strings.Join(strings.Fields(text), " ")))
@@ -93,8 +93,8 @@ func nearest(text string) string {
 	return near
 }
 
-// nearCalendar returns what a count per so many days, weeks, months or years may mean; the parser
-// checks the first reading.
+// nearCalendar returns the readings of a count per days, weeks, months or years; the parser checks
+// the first reading.
 func nearCalendar(count, number, word string, unit Unit) string {
 	one := count + "/" + string(unit)
 	switch {

@@ -34,10 +34,10 @@ type machine interface {
 }
 
 // Compile checks the limit and prepares it for a clock that counts in ticks: time.Nanosecond or
-// time.Microsecond. It refuses, as a *LimitError, a limit that makes no sense or can't be kept
-// exactly. It accepts periods of a few nanoseconds, which [Limit.Validate] refuses as a slip.
+// time.Microsecond. It returns a *LimitError for an invalid limit, and for a limit beyond exact
+// arithmetic. It accepts periods of a few nanoseconds, which [Limit.Validate] refuses as a slip.
 func Compile(limit Limit, tick time.Duration) (*Program, error) {
-	limit.nanoseconds = true // equal to the limit that ParseLimit reads from its text
+	limit.nanoseconds = true // equal to the result of ParseLimit for its text
 	limit = limit.Canonical()
 	if err := limit.validate(); err != nil {
 		return nil, err

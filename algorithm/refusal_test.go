@@ -163,8 +163,7 @@ func TestLimitIsRefused(t *testing.T) {
 	}
 }
 
-// A number without a unit is nanoseconds. Texts have units, and Compile is for callers that mean
-// it.
+// A number without a unit is nanoseconds. Texts have units, and Compile is for callers with intent.
 func TestPeriodOfNanosecondsIsRefusedUnlessTextSaysIt(t *testing.T) {
 	for _, test := range []struct {
 		limit algorithm.Limit

@@ -108,7 +108,7 @@ func TestLimitIsTextInJSON(t *testing.T) {
 	}
 }
 
-// A rejected text in the notation of another program gets the limit text that it may mean.
+// The error for foreign notation has the likely limit text.
 func TestNearMissesGetASuggestion(t *testing.T) {
 	for text, near := range map[string]string{
 		"5/mins":               "5/min",

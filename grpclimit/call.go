@@ -37,8 +37,8 @@ func (c *call) Value(key any) any {
 
 func callOf(r *http.Request) *call { return r.Context().Value(callKey{}).(*call) } //nolint:forcetypeassert // the Gate has no other requests than ours
 
-// request makes the request of HTTP that the call is on the wire. If identify is false it has only
-// the address of the peer, and the fields that make the Gate warn of a proxy that is not trusted.
+// request makes the request of HTTP that the call is on the wire. If identify is false the request
+// has only the address of the peer, and the fields for the Gate's warning about untrusted proxies.
 func (c *call) request(identify bool) *http.Request {
 	c.url.Path = c.method
 	r := &http.Request{Method: http.MethodPost, URL: &c.url, Proto: "HTTP/2.0", ProtoMajor: 2, Body: http.NoBody}

@@ -34,14 +34,15 @@ type Options struct {
 	// Charge says what a call costs once it is answered. Until then Cost is held for it, so that no more calls are under way than the limit has room for; what is
 	// less is given back, and what is more is owed. A limiter must have a name for it (weir.WithName). Nil: the cost is known beforehand.
 	Charge func(ctx context.Context, method string, answer Answer) int64
-	// Hold is how long a cost is held, unless it is renewed: 1ms to 24h. 0: admission.DefaultHold. It is renewed until the call or stream is
-	// answered, however long that takes; see admission.Options. It is for Charge.
+	// Hold is the life of an estimate between renewals: 1ms to 24h. 0: admission.DefaultHold. The
+	// estimate is renewed until the call or stream is answered; see admission.Options. Hold is for
+	// Charge.
 	Hold time.Duration
 	// OnStoreError is what happens to calls when the limiter's store can't decide. Policies say that themselves.
 	OnStoreError admission.OnStoreError
-	// Log receives a warning when no decision could be made, and one, with the address of the peer,
-	// when a call with x-forwarded-for, forwarded or x-real-ip does not come from a trusted proxy.
-	// Nil: slog.Default().
+	// Log receives a warning when no decision could be made, and a warning, with the address of the
+	// peer, when a call with x-forwarded-for, forwarded or x-real-ip does not come from a trusted
+	// proxy. Nil: slog.Default().
 	Log *slog.Logger
 
 	// PerMessage counts, of streams, each message that the client sends in place of the stream. What a message holds, such as a place of a concurrent

@@ -68,7 +68,8 @@ func TestH1TheRetryDelayIsExact(t *testing.T) {
 	wantCode(t, empty(t.Context(), client), codes.OK)
 }
 
-// The retries that are built into gRPC come after the delay of the denial, not after their own backoff of an hour.
+// The retries that are built into gRPC come after the delay of the denial, not after their own
+// backoff of an hour.
 func TestRetriesOfGRPCWait(t *testing.T) {
 	const interval = 50 * time.Millisecond
 	var calls, now atomic.Int64

@@ -12,7 +12,7 @@ import (
 	"github.com/weirlimit/weir/grpclimit"
 )
 
-// A proxy that is not trusted is logged, once, also if calls are counted by the peer's address
+// An untrusted proxy is logged, once, also if calls are counted by the peer's address
 // alone.
 func TestProxyThatIsNotTrustedIsLogged(t *testing.T) {
 	for _, field := range []string{"x-forwarded-for", "forwarded", "x-real-ip"} {

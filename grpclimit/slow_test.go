@@ -28,7 +28,8 @@ func (idleStream) Context() context.Context {
 
 func (idleStream) SetTrailer(metadata.MD) {}
 
-// However long its streams last, a client gets the count of failed ones in an hour, and not the count in each Hold.
+// A client with streams of any length gets the count of failures in an hour, and not the count in
+// each Hold.
 func TestSlowStreamsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := server(t, limiter(t, "fixed-window 5/1h", weir.WithName("logins")), grpclimit.Options{Charge: grpclimit.Failures, Hold: time.Second})

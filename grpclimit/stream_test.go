@@ -116,7 +116,7 @@ func free(t *testing.T, l *weir.Limiter) bool {
 	return d.Remaining > 0
 }
 
-// eventually returns when a condition holds. It has no deadline but that of the test binary.
+// eventually returns when a condition holds. Only the test binary has a deadline.
 func eventually(t *testing.T, failure string, holds func() bool) {
 	t.Helper()
 	t.Logf("if this does not end: %s", failure)

@@ -10,7 +10,7 @@ import (
 	"github.com/weirlimit/weir/grpclimit"
 )
 
-// A Server that NewServer did not make has no limits, and refuses all calls.
+// The zero Server has no limits, and refuses all calls.
 func TestServerWithoutLimits(t *testing.T) {
 	client := serve(t, &service{}, &grpclimit.Server{})
 	if _, err := client.EmptyCall(t.Context(), &pb.Empty{}); status.Code(err) != codes.Unavailable {

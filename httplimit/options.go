@@ -33,16 +33,16 @@ type Options struct {
 	// to 1024 times the limit's capacity. A limiter must have a name for it (weir.WithName), and be neither concurrent nor exponential. With policies it is for those that do not say what a request costs.
 	// Nil: the cost is known beforehand.
 	Charge func(*http.Request, admission.Response) int64
-	// Hold is how long a cost is held, unless it is renewed: 1ms to 24h. 0: admission.DefaultHold. It is renewed until the request is
-	// answered, however long that takes; see admission.Options. It is for Charge.
+	// Hold is the life of an estimate between renewals: 1ms to 24h. 0: admission.DefaultHold. The
+	// estimate is renewed until the request is answered; see admission.Options. Hold is for Charge.
 	Hold time.Duration
 	// OnStoreError is what happens to requests when the limiter's store can't decide: they are refused (admission.Deny), pass (Allow), or this process decides by itself (Local). Policies
 	// say that themselves.
 	OnStoreError admission.OnStoreError
 	// Log receives a warning when no decision could be made, and when something could not be
-	// settled: each at most once a second. It receives one, with the address of the peer, when a
-	// request with X-Forwarded-For, Forwarded or X-Real-IP does not come from a trusted proxy. Nil:
-	// slog.Default().
+	// settled: each at most once a second. It receives a warning, with the address of the peer,
+	// when a request with X-Forwarded-For, Forwarded or X-Real-IP does not come from a trusted
+	// proxy. Nil: slog.Default().
 	Log *slog.Logger
 
 	// Headers are the header fields that tell clients of the limits, on every answer. 0: header.Draft11.

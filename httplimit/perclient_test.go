@@ -52,7 +52,7 @@ func TestPerClientRefusesTextThatIsNoLimit(t *testing.T) {
 	}
 }
 
-// The warning of a proxy that is not trusted has the setting that makes it trusted.
+// The warning about an untrusted proxy has the setting to trust it.
 func TestProxyThatIsNotTrustedIsLogged(t *testing.T) {
 	var log strings.Builder
 	url := serve(t, limit(t, newLimiter(t, "9/1h"), httplimit.Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, okHandler))

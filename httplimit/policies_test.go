@@ -11,7 +11,7 @@ import (
 	"github.com/weirlimit/weir/policy"
 )
 
-// byPolicies returns a handler behind policies, and how often it ran.
+// byPolicies returns a handler behind policies, and the number of its calls.
 func byPolicies(t *testing.T, text, pattern string) (h http.Handler, runs *int) {
 	t.Helper()
 	c, err := policy.Parse([]byte(text), "weir.yaml")
@@ -32,8 +32,8 @@ func byPolicies(t *testing.T, text, pattern string) (h http.Handler, runs *int) 
 	return m(mux), runs
 }
 
-// The mux of net/http answers HEAD by the handler of GET: it runs no more often than the limit of GET
-// admits.
+// The mux of net/http answers HEAD by the handler of GET: it runs no more often than the limit of
+// GET admits.
 func TestHeadThroughTheMux(t *testing.T) {
 	h, runs := byPolicies(t, "policies: [{name: a, match: {method: GET, path: /report}, key: all, limits: [2/24h]}]", "GET /report")
 	var statuses []int
@@ -47,7 +47,7 @@ func TestHeadThroughTheMux(t *testing.T) {
 	}
 }
 
-// A request that policies do not read to its end is refused, and not let through as one that matches
+// A request too long for policies is refused, and not admitted as a request that matches
 // nothing.
 func TestRequestsTooLongForPolicies(t *testing.T) {
 	h, runs := byPolicies(t, `policies: [{name: a, match: {path: "regex:/(a|b)*c", query: {user: "*"}}, key: "query:user", limits: [9/1h]}, {name: b, match: {query: {user: "*"}}, key: all, limits: [9/1h]}]`, "/")

@@ -25,7 +25,8 @@ func (b *lateBody) Read([]byte) (int, error) {
 
 func (*lateBody) Close() error { return nil }
 
-// Of a client that sends bodies slowly, the count of failed logins in an hour is evaluated, and not the count in each Hold.
+// A client with slow bodies gets the count of failed logins in an hour, and not the count in each
+// Hold.
 func TestSlowBodiesAreBounded(t *testing.T) {
 	for name, build := range map[string]func(t *testing.T, next http.Handler) http.Handler{
 		"limiter": func(t *testing.T, next http.Handler) http.Handler {

@@ -137,11 +137,11 @@ func (c *ClientIP) client(r *http.Request) (netip.Addr, string) {
 // forwarding are the header fields in which proxies pass on the address of a client.
 var forwarding = [...]string{"X-Forwarded-For", "Forwarded", "X-Real-Ip"}
 
-// Ignored returns the name of a header field that has the address of a client and counts for
-// nothing, because the connection's peer is no trusted proxy: X-Forwarded-For, Forwarded, X-Real-Ip
-// or the field of [Behind]. It returns "" if the request has no such field, or comes from a trusted
-// proxy. If the peer is a proxy of the server's owner, all clients behind it count as one. But
-// clients can send such fields too.
+// Ignored returns the name of a header field with the address of a client, which counts for nothing
+// because the connection's peer is no trusted proxy: X-Forwarded-For, Forwarded, X-Real-Ip or the
+// field of [Behind]. It returns "" for requests without these fields, and from a trusted proxy. If
+// the peer is a proxy of the server's owner, all its clients count as one client. But clients can
+// send these fields too.
 func (c *ClientIP) Ignored(r *http.Request) (field string) {
 	if c != nil && c.field != "" && len(r.Header[c.field]) > 0 {
 		field = c.field

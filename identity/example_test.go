@@ -203,7 +203,8 @@ func ExampleSource() {
 	// identity: a header's name is "X Api"; accepted: up to 128 letters, digits and any of !#$%&'*+-.^_`|~; not Host, which is Request.Host: use Func; nor Trailer and Transfer-Encoding, which servers take out
 }
 
-// The log of a program names a client without its secret. weir clients list shows the same form beside each name.
+// The log of a program names a client without its secret. weir clients list shows this form beside
+// each name.
 func ExampleMask() {
 	fmt.Println(identity.Mask("sk_live_4f9a8b7c6d5e4f3a"), identity.Mask("bob"))
 
@@ -214,7 +215,7 @@ func ExampleMask() {
 	// sk_l…#08349d28
 }
 
-// A request through a proxy that is not trusted counts as the proxy's.
+// A request through an untrusted proxy counts as the proxy's.
 func ExampleClientIP_Ignored() {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.RemoteAddr = "10.1.2.3:41000"

@@ -44,8 +44,7 @@ func (k Key) Err() error {
 	return nil
 }
 
-// ClientIP returns the ClientIP of the first source that is of a client's address, or nil if there
-// is none.
+// ClientIP returns the ClientIP of the first source of an address, or nil.
 func (k Key) ClientIP() *ClientIP {
 	for _, s := range k {
 		if s.client != nil {

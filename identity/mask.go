@@ -7,17 +7,19 @@ import (
 	"strings"
 )
 
-// Bounds on the names of which Mask shows the beginning, in bytes. A shorter name would be half shown; of a longer one Encode keeps
-// only the hash.
+// Bounds on the names whose beginning Mask shows, in bytes. Half of a shorter name would be
+// visible; Encode keeps only the hash of a longer name.
 const (
 	minMasked   = 16
 	shownOfName = 4
 )
 
-// Mask returns the form in which logs, statuses and replies show the name of a client, which may be a secret such as an API key:
-// the first 8 hexadecimal digits of its SHA-256 after #, and before them, of a name of 16 to 128 printable ASCII characters without
-// % , or #, its first 4 characters: sk_l…#1f3a9c02. The name "" stays "". The same name has the same form everywhere, so the form
-// finds the client in a list of clients, such as that of weir clients list. Two clients may share a form, though rarely.
+// Mask returns the form in which logs, statuses and replies show the name of a client, which may be
+// a secret such as an API key: the first 8 hexadecimal digits of its SHA-256 after #, and before
+// them, of a name of 16 to 128 printable ASCII characters without % , or #, its first 4 characters:
+// sk_l…#1f3a9c02. The name "" stays "". A name has one form everywhere, so the form finds the
+// client in a list of clients, such as weir clients list. Two clients may share a form, though
+// rarely.
 func Mask(name string) string {
 	if name == "" {
 		return ""
@@ -29,7 +31,8 @@ func Mask(name string) string {
 	return name[:shownOfName] + "…" + digits(sum[:])
 }
 
-// MaskPart returns Mask of the value that Encode wrote as a part of a key. The part - of no value stays as it is.
+// MaskPart returns Mask of the value of a part of a key, as Encode writes parts. The part - (no
+// value) stays unchanged.
 func MaskPart(part string) string {
 	if part == "-" {
 		return part
@@ -44,7 +47,7 @@ func MaskPart(part string) string {
 
 func digits(sum []byte) string { return "#" + hex.EncodeToString(sum[:4]) }
 
-// decode is the inverse of Encode for a part that is no hash.
+// decode is the inverse of Encode for parts without a hash.
 func decode(part string) string {
 	if !strings.Contains(part, "%") {
 		return part

@@ -39,7 +39,8 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// Every value has one form, by its name and as a part of a key, and the form has at most the first four characters.
+// Every value has one form, by its name and as a part of a key, and the form has at most the first
+// four characters.
 func FuzzMask(f *testing.F) {
 	for _, seed := range []string{"acme", "sk_live_4f9a8b7c6d5e", "%2D", "-", "#", "a,b", "\xff\x00", strings.Repeat("%", 60), strings.Repeat("é", 40)} {
 		f.Add(seed)

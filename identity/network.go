@@ -19,7 +19,7 @@ func (c *ClientIP) Source() Source { return c.Network(32, 64) }
 //
 // A client can have many networks of 64 bits: to count wider ones as well, use several sources, each with a limit of its own.
 //
-// It is named as policies name it: client_ip, client_ip/56 where IPv4 is whole, or client_ip/24/64;
+// Its name in policies is client_ip, client_ip/56 where IPv4 is whole, or client_ip/24/64;
 // see [ParseNetwork].
 func (c *ClientIP) Network(v4, v6 int) Source {
 	name := "client_ip"
@@ -45,14 +45,14 @@ func (c *ClientIP) Network(v4, v6 int) Source {
 	}}
 }
 
-// ParseNetwork reads the name of a network source, as keys of policies and of weir replay have it.
-// It returns the address bits that tell clients apart, under IPv4 and IPv6:
+// ParseNetwork reads the name of a network source, in keys of policies and of weir replay. It
+// returns the number of address bits that identify a client, under IPv4 and IPv6:
 //
 //	client_ip        32, 64
 //	client_ip/56     32, 56
 //	client_ip/24/64  24, 64
 //
-// ok is false for any other text.
+// ok is false for all further texts.
 func ParseNetwork(text string) (v4, v6 int, ok bool) {
 	bits, ok := strings.CutPrefix(text, "client_ip")
 	switch {

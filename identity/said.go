@@ -77,7 +77,7 @@ func Hashed(s Source) Source {
 	}}
 }
 
-// Hash returns the SHA-256 of a value in 43 letters, digits, - and _, as [Hashed] has it.
+// Hash returns the SHA-256 of a value in 43 letters, digits, - and _, as in [Hashed].
 func Hash(value string) string {
 	sum := sha256.Sum256([]byte(value))
 	return base64.RawURLEncoding.EncodeToString(sum[:])

@@ -34,6 +34,7 @@ func ExampleWindow() {
 }
 
 func ExampleWords() {
-	fmt.Println(bounds.Words(algorithm.MustParseLimit("sliding-log 100/1m"))) // two words for each unit
+	// two words for each unit
+	fmt.Println(bounds.Words(algorithm.MustParseLimit("sliding-log 100/1m")))
 	// Output: 200 <nil>
 }

@@ -20,7 +20,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// The search finds as many units as Window returns, also at sizes that the table does not have.
+// The search finds as many units as Window returns, also at sizes beyond the table.
 func TestWindowIsWhatTheSearchFinds(t *testing.T) {
 	for _, text := range []string{
 		"2/6ns burst=3", "gcra 3/6ns burst=1", "leaky-queue 2/6ns queue=1", "min-interval 2/6ns", "refill-bucket 2/6ns burst=3",

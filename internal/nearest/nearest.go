@@ -1,11 +1,11 @@
-// Package nearest finds the name that a misspelt text is most likely meant to be.
+// Package nearest finds the likely name for a misspelt text.
 package nearest
 
-// maxText bounds the texts that are looked at, in bytes.
+// maxText bounds the texts, in bytes.
 const maxText = 128
 
-// Of returns the name that text is most likely meant to be: the one that takes the fewest changes of a letter, or swaps of two; "" if that is more
-// than a third of them.
+// Of returns the name with the fewest changes or swaps of letters from text; "" if more than a
+// third of the letters change.
 func Of(text string, names []string) string {
 	best, least := "", len(text)/3+1
 	if len(text) > maxText {

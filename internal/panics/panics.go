@@ -1,6 +1,6 @@
-// Package panics carries a panic from the goroutine in which it happens to one that waits for the
-// result. A goroutine without a recover would end the process, also where each connection of a
-// server recovers from the panics of its own goroutine.
+// Package panics carries a panic from its goroutine to a goroutine that waits for the result. A
+// goroutine without a recover would end the process, also where each connection of a server
+// recovers from the panics of its own goroutine.
 package panics
 
 import (
@@ -9,7 +9,7 @@ import (
 	"runtime/debug"
 )
 
-// An Error is a panic that Catch recovered from.
+// An Error is a panic after the recovery in Catch.
 type Error struct {
 	Value any
 	Stack []byte // of the goroutine that panicked

@@ -198,7 +198,7 @@ func (c *client) expectClosed() string {
 
 func newLogger(to io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(to, nil)) }
 
-// eventually returns when a condition holds. It has no deadline but that of the test binary.
+// eventually returns when a condition holds. Only the test binary has a deadline.
 func eventually(t testing.TB, what string, happened func() bool) {
 	t.Helper()
 	t.Logf("waiting until %s", what)
