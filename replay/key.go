@@ -20,14 +20,14 @@ const maxKeyPart = 1024
 // clientIP is the field of the zero Key.
 const clientIP = "client_ip"
 
-// A Key lists the fields of a log line that tell clients apart. The zero value is the client's
+// A Key lists the fields of a log line that identify a client. The zero value is the client's
 // address, client_ip.
 type Key struct{ fields []field }
 
 // A field is one part of a Key.
 type field struct {
 	name   string
-	v4, v6 int // the bits of an address that count; 0 for other fields
+	v4, v6 int // significant bits of an address; 0 for other fields
 }
 
 // Fields lists the names of a Key's fields.
@@ -77,7 +77,7 @@ func (k *Key) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// all returns the fields, those of the zero Key too.
+// all returns the fields, also for the zero Key.
 func (k Key) all() []field {
 	if len(k.fields) == 0 {
 		f, _ := parseField(clientIP)
@@ -126,11 +126,12 @@ func (k Key) split(key string) []string {
 	return append(parts, key)
 }
 
-// of returns the field of a line; an empty one is missing. An address is its network, as
-// identity.NetworkOf writes it. Text in its place that is no address stays as it is.
+// of returns the field of a line, empty if missing. An address is replaced by its network, as
+// identity.NetworkOf writes networks. Text without an address stays unchanged.
 func (f *field) of(l *line) []byte {
 	value := l.field(f.name)
-	if f.v6 == 0 || f.v4 == 32 && bytes.IndexByte(value, ':') < 0 { // an IPv4 address has one spelling
+	// an IPv4 address has one spelling
+	if f.v6 == 0 || f.v4 == 32 && bytes.IndexByte(value, ':') < 0 {
 		return value
 	}
 	addr, err := netip.ParseAddr(string(value))
@@ -140,7 +141,7 @@ func (f *field) of(l *line) []byte {
 	return []byte(identity.NetworkOf(addr, f.v4, f.v6))
 }
 
-// field returns a field as the line has it.
+// field returns the text of a field in the line.
 func (l *line) field(name string) []byte {
 	switch name {
 	case "user":

@@ -39,7 +39,7 @@ const (
 type Options struct {
 	// Limits are run side by side, each on all of the traffic: 1 to MaxLimits of them.
 	Limits []weir.Limit
-	// Key tells clients apart. The zero value is client_ip.
+	// Key identifies clients. The zero value is client_ip.
 	Key Key
 	// Cost is what each request takes, at most the capacity of each limit. 0 means 1.
 	Cost int64

@@ -26,7 +26,8 @@ type denials struct {
 	first, last int64 // seconds since the Unix epoch
 }
 
-// newTally has a store of its own, without a bound: the clients are bounded. (Equal limits on one store would share their states.)
+// newTally has a separate store, without a bound: the clients are bounded. (Equal limits on one
+// store would share their states.)
 func newTally(limit weir.Limit) (*tally, error) {
 	limiter, err := weir.New(limit, weir.WithStore(memory.New(memory.Options{MaxBytes: math.MaxInt64})))
 	if err != nil {

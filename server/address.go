@@ -30,7 +30,7 @@ func address(field, text string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// HostsAccepted describes the names that HTTPHosts may have.
+// HostsAccepted describes the names in HTTPHosts.
 const HostsAccepted = "names without a port, such as weir.example.com or *.example.com"
 
 // hosts checks the names of HTTPHosts. The error is a *ConfigError.

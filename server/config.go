@@ -29,7 +29,7 @@ const (
 	MaxGrace = 10 * time.Minute
 	// MostKeys is the largest MaxKeys accepted.
 	MostKeys = 1 << 30
-	// DefaultMaxPeriod is the longest period that requests may name unless the Config has another: a month of 31 days.
+	// DefaultMaxPeriod is the default of Config.MaxPeriod: a month of 31 days.
 	DefaultMaxPeriod = 31 * 24 * time.Hour
 	// MostMaxPeriod is the largest MaxPeriod accepted.
 	MostMaxPeriod = 100 * 365 * 24 * time.Hour
@@ -46,8 +46,9 @@ type Config struct {
 	// RESP and HTTP are the addresses at which the protocols are served: "host:port", a bare "port" of
 	// 127.0.0.1, ":port" of all interfaces, or Off. Port 0 means a free one. Empty: DefaultRESP, DefaultHTTP.
 	RESP, HTTP string
-	// HTTPHosts are names that HTTP requests may address the server by, such as weir.example.com or *.example.com, besides those of
-	// httpapi.HostsAccepted and this machine's own. Empty: no others.
+	// HTTPHosts are names of the server in HTTP requests, such as weir.example.com or
+	// *.example.com, besides httpapi.HostsAccepted and this machine's name. Empty: no further
+	// names.
 	HTTPHosts []string
 	// ProxyProtocolFrom are the addresses and CIDRs of proxies whose connections, to either protocol, begin with a header of the PROXY protocol that says whose
 	// they are. Those from elsewhere have none. Empty: nobody's have.
@@ -64,30 +65,34 @@ type Config struct {
 	// Clients is the URL of the database of clients, and ClientsSnapshot the path of the file from which to start when that is away. Empty: as
 	// the file of policies says.
 	Clients, ClientsSnapshot string
-	// TokenKeys are the paths of files of at least 32 random bytes, the keys that sign the tokens of checks: the first signs, and tokens that are signed with any of them are
-	// accepted. Up to 4, read by Open; files that everybody can read are refused. Servers over one store settle each other's tokens if they have the keys in common. Empty: a
-	// random key, which is lost when the server ends.
+	// TokenKeys are the paths of files of at least 32 random bytes, the keys of the tokens of
+	// checks: the first signs, and all of them verify. Up to 4, read by Open; world-readable files
+	// are refused. Servers over one store settle each other's tokens if they share the keys. Empty:
+	// a random key, which is lost when the server ends.
 	TokenKeys []string
-	// MaxPeriod bounds the periods of limits that requests name, and the time in which their burst comes back. 0:
-	// DefaultMaxPeriod. The limits of policies have no such bound.
+	// MaxPeriod bounds the periods of limits in requests, and the time in which their burst comes
+	// back. 0: DefaultMaxPeriod. The limits of policies have no such bound.
 	MaxPeriod time.Duration
-	// AllowLimits are the limits that requests may name: AnyLimit, Off for only those of policies, or limit texts with
-	// commas between them. Empty: AnyLimit.
+	// AllowLimits are the limits accepted from requests: AnyLimit, Off for the limits of policies
+	// only, or limit texts with commas between them. Empty: AnyLimit.
 	AllowLimits string
-	// Memory bounds the memory of keys, in bytes. 0: memory.DefaultMaxBytes. With another store it must be 0.
+	// Memory bounds the memory of keys, in bytes. 0: memory.DefaultMaxBytes. With an engine it must
+	// be 0.
 	Memory int64
-	// MaxKeys, if not 0, bounds the number of keys in memory too. With another store it must be 0.
+	// MaxKeys, if not 0, bounds the number of keys in memory too. With an engine it must be 0.
 	MaxKeys int
 	// Overflow is the decision on new keys for which there is no room in memory.
 	Overflow memory.Overflow
-	// MaxConnections is how many connections each protocol serves at once. 0: DefaultMaxConnections. Where the process may
-	// not have that many files open there are fewer, and a warning in the log.
+	// MaxConnections is how many connections each protocol serves at once. 0:
+	// DefaultMaxConnections. Where the process may not have that many files open there are fewer,
+	// and a warning in the log.
 	MaxConnections int
-	// MaxConnectionsPerAddress is how many of them may be of one IPv4 address, or of one /64 of IPv6. That is the address
-	// which a proxy of ProxyProtocolFrom reports. 0: a quarter of what the protocol serves.
+	// MaxConnectionsPerAddress is how many of them may be of one IPv4 address, or of one /64 of
+	// IPv6. Proxies of ProxyProtocolFrom report the address. 0: a quarter of the protocol's
+	// connections.
 	MaxConnectionsPerAddress int
-	// IdleTimeout is how long a client of either protocol may send nothing. 0: for ever over the Redis protocol, and two
-	// minutes between requests of HTTP.
+	// IdleTimeout is how long a client of either protocol may send nothing. 0: for ever over the
+	// Redis protocol, and two minutes between requests of HTTP.
 	IdleTimeout time.Duration
 	// Grace is how long Run waits for what is in flight after its context has ended. 0: DefaultGrace.
 	Grace time.Duration
@@ -208,7 +213,7 @@ func (c Config) checkStore() error {
 	return nil
 }
 
-// rules are those for limits that requests name.
+// rules returns the rules for limits in requests.
 func (c Config) rules() (limiters.Rules, error) {
 	r := limiters.Rules{MaxPeriod: c.MaxPeriod, Listed: true}
 	switch c.AllowLimits {

@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	// DefaultMaxConnections is how many connections each protocol serves at once unless the Config
-	// says otherwise.
+	// DefaultMaxConnections is the default of Config.MaxConnections.
 	DefaultMaxConnections = 10_000
 	// MostConnections is the largest MaxConnections accepted.
 	MostConnections = 1_000_000
@@ -21,18 +20,18 @@ const (
 	// MostIdleTimeout is the longest IdleTimeout accepted.
 	MostIdleTimeout = 30 * 24 * time.Hour
 
-	// addressShare is the part of a protocol's connections that one address may have unless the
-	// Config says otherwise.
+	// addressShare is the part of a protocol's connections for one address, without
+	// Config.MaxConnectionsPerAddress.
 	addressShare = 4
-	// httpShare is the part of the open files that HTTP keeps when there are too few for both
+	// httpShare is the part of the open files reserved for HTTP when there are too few for both
 	// protocols.
 	httpShare = 4
-	// reservedFiles are those for the store, the clients, the configuration and connections that
-	// are refused. proxiedFiles are those for connections of proxies whose header has not arrived.
+	// reservedFiles are for the store, the clients, the configuration and refused connections.
+	// proxiedFiles are for connections of proxies before their header.
 	reservedFiles, proxiedFiles = 256, 2 * 1024
 )
 
-// checkConnections reports the first bound on connections that makes no sense.
+// checkConnections returns an error for the first invalid bound on connections.
 func (c Config) checkConnections() error {
 	switch most := c.maxConnections(); {
 	case most < 1 || most > MostConnections:
@@ -47,12 +46,12 @@ func (c Config) checkConnections() error {
 	return nil
 }
 
-// connectionBounds are how many connections one protocol serves.
+// connectionBounds are the bounds on the connections of a protocol.
 type connectionBounds struct{ total, perAddress int }
 
 // connectionBounds returns the bounds of both protocols in a process that may have so many files
-// open; 0: any number. Where the files do not suffice, HTTP keeps a part of them for itself, so
-// that its health and metrics answer however many clients connect to the Redis protocol.
+// open; 0: any number. Where the files do not suffice, a part is reserved for HTTP, so health and
+// metrics answer under any number of clients of the Redis protocol.
 func (c Config) connectionBounds(files int) (resp, http connectionBounds) {
 	most := [2]int{c.maxConnections(), c.maxConnections()}
 	if files > 0 {
@@ -83,8 +82,7 @@ func (c Config) connectionBounds(files int) (resp, http connectionBounds) {
 
 func (c Config) maxConnections() int { return orDefault(c.MaxConnections, DefaultMaxConnections) }
 
-// logBounds logs the bounds that are lower than configured, because the process may not have enough
-// files open.
+// logBounds logs bounds below the configuration, for want of open files.
 func (c Config) logBounds(files int) {
 	resp, http := c.connectionBounds(files)
 	if (c.RESP == Off || resp.total == c.maxConnections()) && (c.HTTP == Off || http.total == c.maxConnections()) {
@@ -98,7 +96,7 @@ func (c Config) logBounds(files int) {
 		"max_connections", c.maxConnections(), "files", files, "resp", resp.total, "http", http.total)
 }
 
-// serveSafely serves a protocol. A panic of its listener is an error, as other failures of it are.
+// serveSafely serves a protocol. A panic of its listener is an error, as all its failures are.
 func (p *protocol) serveSafely(panics *guard.Panics) (err error) {
 	defer func() {
 		if panics.Caught(p.name+": listener", recover()) {

@@ -20,14 +20,14 @@ import (
 	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
-// Secrets that no log, status, metric or reply of the tests below may have.
+// Secrets that must not be in any log, status, metric or reply of the tests below.
 const (
 	keySecret      = "sk_live_key_4f9a8b7c6d5e"
 	clientSecret   = "sk_live_client_1a2b3c4d5e"
 	passwordSecret = "swordfish-9f8e7d6c"
 )
 
-// A record is all that was logged, at every level, as text and as JSON.
+// A record is the whole log, at every level, as text and as JSON.
 type record struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -50,7 +50,7 @@ func (r *record) logger() *slog.Logger {
 	return slog.New(slog.NewMultiHandler(slog.NewTextHandler(r, o), slog.NewJSONHandler(r, o)))
 }
 
-// clean reports the secrets that are in a text.
+// clean reports secrets in a text.
 func clean(t *testing.T, where, text string) {
 	t.Helper()
 	for _, secret := range []string{keySecret, clientSecret, passwordSecret} {
@@ -93,7 +93,8 @@ func exercise(t *testing.T, s *server.Server) string {
 	return replies.String()
 }
 
-// No fault of the engine brings a key, a password or the name of a client into a log, a reply, the status or the metrics.
+// No fault of the engine brings a key, a password or the name of a client into a log, a reply, the
+// status or the metrics.
 func TestFaultsShowNoSecrets(t *testing.T) {
 	redisKeys := func(t *testing.T, e *engine.Server, spoil string) {
 		t.Helper()
@@ -125,7 +126,7 @@ func TestFaultsShowNoSecrets(t *testing.T) {
 			s := start(t, server.Config{
 				Store: "redis://" + e.Addr() + "/0?timeout=5s", Policies: written(t, faultPolicies), Log: log.logger(),
 			})
-			exercise(t, s) // so that there are states
+			exercise(t, s) // to make states
 			fault.happen(t, e)
 			clean(t, "a reply", exercise(t, s))
 			clean(t, "the log", log.String())
@@ -136,7 +137,7 @@ func TestFaultsShowNoSecrets(t *testing.T) {
 	}
 }
 
-// The same where a store of the program's names the key in its error.
+// No secrets either if a store of the program has the key in its error.
 func TestErrorsOfStoresShowNoKeys(t *testing.T) {
 	var log record
 	c := &counted{Store: memory.New(memory.Options{})}
@@ -158,7 +159,7 @@ func TestErrorsOfStoresShowNoKeys(t *testing.T) {
 	}
 }
 
-// Rows that make no sense, and databases that are away, bring no name and no password anywhere.
+// Invalid rows and absent databases bring no name and no password anywhere.
 func TestFaultsOfClientsShowNoSecrets(t *testing.T) {
 	ctx := context.Background()
 	url := "sqlite:" + filepath.Join(t.TempDir(), "clients.db")
@@ -223,7 +224,7 @@ func TestFaultsOfClientsShowNoSecrets(t *testing.T) {
 	}
 }
 
-// Ways to the engine that others can read or change are warned of; the password is not shown.
+// Unprotected ways to the engine are warned of; the password is not shown.
 func TestWarningsOfURLs(t *testing.T) {
 	var log record
 	s, err := server.New(server.Config{
@@ -233,7 +234,8 @@ func TestWarningsOfURLs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(s.Open(context.Background()), s.Close()); err == nil { // no name ends in invalid
+	// no name ends in invalid
+	if err := errors.Join(s.Open(context.Background()), s.Close()); err == nil {
 		t.Error("no error")
 	}
 	if text := log.String(); !strings.Contains(text, "sslmode=verify-full") || !strings.Contains(text, "postgres://db.invalid/c") {

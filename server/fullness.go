@@ -17,7 +17,7 @@ const (
 	fullnessEnd = time.Minute
 )
 
-// fullness watches a store in memory for operations that are denied because it is full. Each episode is logged once.
+// fullness watches a store in memory for denials because it is full. Each episode is logged once.
 type fullness struct {
 	store *memory.Store
 	log   *slog.Logger
@@ -55,7 +55,7 @@ func (f *fullness) close() {
 	}
 }
 
-// check compares the store's counts with those of the last check.
+// check compares the store's counts with the last check.
 func (f *fullness) check() {
 	s, now := f.store.Stats(), time.Now()
 	f.mu.Lock()

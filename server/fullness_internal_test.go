@@ -15,7 +15,8 @@ import (
 	"github.com/weirlimit/weir/store/memory"
 )
 
-// TestFullStoreIsLoggedOncePerEpisode, with the name that holds most, and is a warning until a minute after the last denial.
+// TestFullStoreIsLoggedOncePerEpisode, with the largest name, and is a warning until a minute after
+// the last denial.
 func TestFullStoreIsLoggedOncePerEpisode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines strings.Builder

@@ -73,13 +73,14 @@ func (r *ruled) openClients(ctx context.Context, c Config, panics *guard.Panics)
 	return err
 }
 
-// follow follows the file of policies, until close. After a panic it begins again.
+// follow follows the file of policies, until close, also after a panic.
 func (r *ruled) follow(panics *guard.Panics) {
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = stop
 	r.done.Go(func() {
 		for ctx.Err() == nil {
-			panics.Safe("policies: follow", func() { _ = r.set.Follow(ctx, r.path) })() // until ctx ends, which is no error
+			// until ctx ends, which is no error
+			panics.Safe("policies: follow", func() { _ = r.set.Follow(ctx, r.path) })()
 			select {
 			case <-ctx.Done():
 			case <-time.After(followAgain):

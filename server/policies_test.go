@@ -58,7 +58,7 @@ func TestPoliciesAreOneOnAllProtocols(t *testing.T) {
 	}
 }
 
-// A request that is denied has no token on any protocol, also if a candidate admits it.
+// A denied request has no token on any protocol, also if a candidate admits the request.
 func TestDeniedChecksHaveNoToken(t *testing.T) {
 	s := start(t, server.Config{Policies: written(t, "policies: [{name: a, key: all, limits: [1/1h], candidate: [9/1h, concurrent 9 lease=1h]}]")})
 	if got := post(t, s, "/v1/check", `{"path":"/","hold_ms":60000}`); !strings.HasPrefix(got, `{"allowed":true,`) || !strings.Contains(got, `"token":`) {
@@ -67,7 +67,7 @@ func TestDeniedChecksHaveNoToken(t *testing.T) {
 	if got := post(t, s, "/v1/check", `{"path":"/","hold_ms":60000}`); !strings.HasPrefix(got, `{"allowed":false,`) || strings.Contains(got, "token") {
 		t.Errorf("over HTTP: %s", got)
 	}
-	// The decision in six numbers, a list of one name, and the token: a text of no bytes.
+	// The decision in six numbers, a list of one name, and the token, empty.
 	if got := redis(t, s, "WEIR.CHECK PATH / HOLD 60000", 11); !strings.HasPrefix(got, "*9 :0 :1 :0 ") || !strings.HasSuffix(got, " *1 $1 a $0 ") {
 		t.Errorf("over RESP: %q", got)
 	}

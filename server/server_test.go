@@ -114,7 +114,7 @@ func TestProtocolsShareState(t *testing.T) {
 	}
 }
 
-// The names of --http-host are those of a Config, and the machine's own name needs no flag.
+// The names of --http-host are in a Config, and the machine's own name needs no flag.
 func TestHosts(t *testing.T) {
 	s := start(t, server.Config{HTTPHosts: []string{"weir.example.com"}})
 	own, err := os.Hostname()

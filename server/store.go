@@ -79,8 +79,8 @@ func checker(s store.Store) (func(context.Context) error, error) {
 	}, nil
 }
 
-// openError returns the error for a store that can't be opened. It has the accepted values that the
-// engine's error names, if it names some.
+// openError returns the error for a store that can't be opened. It has the accepted values from the
+// engine's error, if any.
 func openError(url string, err error) *ConfigError {
 	shown := engines.Shown(url)
 	problem, accept, ok := strings.Cut(strings.TrimPrefix(whyNot(err), "store is "+shown+": "), "; accepted: ")

@@ -17,7 +17,7 @@ const (
 	keyAccepted = "a file of 32 to 4096 random bytes that not everybody can read, as head -c 32 /dev/urandom > FILE makes after umask 077"
 )
 
-// checkTokenKeys refuses what can be refused of token keys before their files are read.
+// checkTokenKeys checks TokenKeys before their files are read.
 func (c Config) checkTokenKeys() error {
 	switch {
 	case len(c.TokenKeys) == 0:
@@ -49,7 +49,7 @@ func (c Config) tokenKeys() (keys [][]byte, err error) {
 }
 
 func readTokenKey(path string) ([]byte, error) {
-	info, err := os.Stat(path) // before it is opened: that of a pipe could wait for ever
+	info, err := os.Stat(path) // before Open, which could wait for ever on a pipe
 	switch {
 	case err != nil:
 		return nil, err
@@ -64,7 +64,8 @@ func readTokenKey(path string) ([]byte, error) {
 	if info, err = f.Stat(); err != nil {
 		return nil, err
 	}
-	if mode := info.Mode().Perm(); mode&0o007 != 0 && runtime.GOOS != "windows" { // where modes say nothing of who may read
+	// where modes do not show access
+	if mode := info.Mode().Perm(); mode&0o007 != 0 && runtime.GOOS != "windows" {
 		return nil, fmt.Errorf("mode %04o lets everybody read or write it", mode)
 	}
 	key, err := io.ReadAll(io.LimitReader(f, maxTokenKey+1))

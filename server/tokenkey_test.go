@@ -30,7 +30,7 @@ func keyFile(t *testing.T, b byte, n int, mode os.FileMode) string {
 	return path
 }
 
-// Servers over one store settle each other's tokens if they have a key in common, and refuse them
+// Servers over one store settle each other's tokens if they share a key, and refuse them
 // if not.
 func TestServersShareTokenKeys(t *testing.T) {
 	state := memory.New(memory.Options{})
@@ -59,7 +59,7 @@ func TestServersShareTokenKeys(t *testing.T) {
 	}
 }
 
-// A file that is no good as a key is refused with its name, the reason, and how to make one.
+// A file unfit for a key is refused with its name, the reason, and the command for a good key.
 func TestTokenKeysRefused(t *testing.T) {
 	tests := map[string]string{
 		filepath.Join(t.TempDir(), "none"): "no such file", t.TempDir(): "not a regular file", keyFile(t, 1, 31, 0o600): "31 bytes", keyFile(t, 1, 4097, 0o600): "more than 4096 bytes",

@@ -47,7 +47,7 @@ func TestStreamsAreTheSameInEveryProcess(t *testing.T) {
 	}
 }
 
-// A run that is over before its first request, as on a busy machine, still makes some: its rate is a number.
+// A run without time for a request, as on a busy machine, still makes some: its rate is a number.
 func TestARunMakesRequests(t *testing.T) {
 	for _, p := range peer.All() {
 		got, err := load.Workloads()[0].Run(p, 0)

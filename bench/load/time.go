@@ -74,7 +74,7 @@ func (w Workload) run(l peer.Limiter, s Stream, d time.Duration) Timing {
 	return t
 }
 
-// work makes requests from the one at first on, until the end, a chunk at least.
+// work makes requests from the index first on, until the end, a chunk at least.
 func work(l peer.Limiter, s Stream, first int, end time.Time) Timing {
 	step := one(l)
 	if b, ok := l.(peer.Batcher); ok {

@@ -82,7 +82,7 @@ func (w workload) ask(h http.Handler, t traffic, d time.Duration) timing {
 	return sum
 }
 
-// work makes requests from the one at first on, until the end, a chunk at least.
+// work makes requests from the index first on, until the end, a chunk at least.
 func work(h http.Handler, t traffic, first int, end time.Time) timing {
 	c, cancel := newCaller(h)
 	defer cancel()

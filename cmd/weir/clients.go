@@ -73,7 +73,7 @@ func (n *clientName) UnmarshalText(text []byte) error {
 	return err
 }
 
-// warnExposed warns about files that others than their user may read.
+// warnExposed warns about files with access for more than their user.
 func warnExposed(w io.Writer, db *clients.Database) {
 	if files := db.Exposed(); len(files) > 0 {
 		_, _ = fmt.Fprintf(w, "warning: other users of this machine may read the names of clients, which may be secrets; chmod 600 %s\n", strings.Join(files, " "))
@@ -186,7 +186,7 @@ func (c *clientsCheck) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// badClients leaves out the clients that are good, and those whose time is over.
+// badClients returns the invalid clients, without the expired.
 func badClients(all iter.Seq2[clients.Client, error], check func(clients.Client) error) iter.Seq2[clients.Client, error] {
 	return func(yield func(clients.Client, error) bool) {
 		now := time.Now()
@@ -292,8 +292,8 @@ func readClients(in io.Reader, check func(clients.Client) error) iter.Seq2[clien
 	}
 }
 
-// clientCheck returns what refuses a client that the policies of a file would refuse, without its name in the error; with no file it
-// refuses none.
+// clientCheck returns a function that checks a client under the policies of a file, without the
+// name in the error. Without a file the function accepts all clients.
 func clientCheck(ctx context.Context, file string) (func(clients.Client) error, error) {
 	if file == "" {
 		return func(clients.Client) error { return nil }, nil
@@ -360,7 +360,7 @@ func brokenLine(b *clients.RowError) string {
 	return text + " MAKES NO SENSE: " + b.Err.Error()
 }
 
-// nameColumns is a client's name, and beside it the form in which logs and statuses show it.
+// nameColumns returns a client's name beside its masked form.
 func nameColumns(name string) string {
 	return fmt.Sprintf("%-24s %-14s", printable(name), policy.MaskClient(name))
 }

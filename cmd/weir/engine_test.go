@@ -18,7 +18,7 @@ import (
 	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
-// patience is a timeout that no test is to reach, however busy the machine is.
+// patience is a timeout beyond the reach of tests on a busy machine.
 const patience = 10 * time.Minute
 
 // A daemon is weir serve as a process of its own.

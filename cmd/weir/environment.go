@@ -13,18 +13,18 @@ import (
 
 // An environment sets flags by environment variables. The flag --max-keys of weir serve has
 // WEIR_MAX_KEYS; a flag of another command has the names of the command, too: WEIR_REPLAY_COST. A
-// tag env:"NAME" gives flags of several commands one variable, and env:"-" none. An argument
+// tag env:"NAME" gives flags of several commands a common variable, and env:"-" none. An argument
 // prevails over a variable, and an empty variable sets nothing.
 type environment struct {
 	variables map[*kong.Value]string // of flags
-	used      map[string]string      // the variable of each flag that was set by one
+	used      map[string]string      // the variable of each flag set by a variable
 }
 
 func newEnvironment() *environment {
 	return &environment{map[*kong.Value]string{}, map[string]string{}}
 }
 
-// options returns the options of kong that read the variables and show them in the help.
+// options returns kong's options to read the variables and to show them in the help.
 func (e *environment) options() []kong.Option {
 	return []kong.Option{
 		kong.PostBuild(func(k *kong.Kong) error {
@@ -36,7 +36,7 @@ func (e *environment) options() []kong.Option {
 	}
 }
 
-// name gives variables to the flags of a command and of those below it.
+// name gives variables to the flags of a command and its subcommands.
 func (e *environment) name(n *kong.Node, prefix string) {
 	for _, f := range n.Flags {
 		variable := prefix + "_" + constant(f.Name)
@@ -68,8 +68,8 @@ func (e *environment) help(v *kong.Value) string {
 	return strings.TrimSuffix(v.Help, ".") + " ($" + variable + ")."
 }
 
-// resolve returns the value of a flag that no argument sets, or nil. A value that the flag does not
-// take is an error that names the variable.
+// resolve returns the value of a flag without an argument, or nil. The error for an invalid value
+// names the variable.
 func (e *environment) resolve(_ *kong.Context, _ *kong.Path, f *kong.Flag) (any, error) {
 	variable := e.variables[f.Value]
 	value := os.Getenv(variable)
@@ -81,13 +81,14 @@ func (e *environment) resolve(_ *kong.Context, _ *kong.Path, f *kong.Flag) (any,
 	}
 	trial := reflect.New(f.Target.Type()).Elem()
 	if err := f.Parse(kong.Scan().PushTyped(value, kong.FlagValueToken), trial); err != nil {
-		return nil, fmt.Errorf("%s: %s", variable, strings.TrimPrefix(err.Error(), "--"+f.Name+": ")) // kong names the flag
+		// kong names the flag
+		return nil, fmt.Errorf("%s: %s", variable, strings.TrimPrefix(err.Error(), "--"+f.Name+": "))
 	}
 	e.used[f.Name] = variable
 	return value, nil
 }
 
-// origin returns the text of an error that begins with a flag, with the variable that set the flag.
+// origin adds the variable to the text of an error about a flag.
 func (e *environment) origin(text string) string {
 	for _, flag := range slices.Sorted(maps.Keys(e.used)) {
 		if after, ok := strings.CutPrefix(text, "--"+flag); ok && strings.HasPrefix(after, " ") {

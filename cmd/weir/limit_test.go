@@ -65,7 +65,7 @@ func TestLimitExplainOfEveryAlgorithm(t *testing.T) {
 	}
 }
 
-// docs/algorithms.md shows what the command prints.
+// docs/algorithms.md shows the output of the command.
 func TestLimitExplainOfTheDocs(t *testing.T) {
 	page, err := os.ReadFile("../../docs/algorithms.md")
 	if err != nil {

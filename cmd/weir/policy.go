@@ -34,7 +34,7 @@ func (c *policyCheck) Validate() error {
 // errShown is the error of what has said itself what is wrong.
 var errShown = errors.New("shown")
 
-// Run checks each file, also after one that has errors.
+// Run checks each file, also after a file with errors.
 func (c *policyCheck) Run(ctx context.Context, p *program) (err error) {
 	if c.Schema {
 		_, err = fmt.Fprintf(p.stdout, "%s", policy.Schema())
@@ -73,7 +73,7 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// check loads a file, and checks it against the clients where they are given.
+// check loads a file, and checks the policies against the clients if there are any.
 func (c *policyCheck) check(ctx context.Context, name string) (*policy.Set, error) {
 	set, err := policy.Load(ctx, name, policy.Options{})
 	if err == nil && c.Clients != "" {
@@ -85,7 +85,8 @@ func (c *policyCheck) check(ctx context.Context, name string) (*policy.Set, erro
 	return set, err
 }
 
-// loadClients gives a set the clients of a database, which is not followed, and returns the bad rows, which it leaves out.
+// loadClients gives a set the clients of a database, which is not followed, and returns the bad
+// rows, which the set does not use.
 func loadClients(ctx context.Context, set *policy.Set, databaseURL string) ([]*clients.RowError, error) {
 	d, err := clients.OpenExisting(ctx, databaseURL) // where there is none, none is to be made
 	if err != nil {

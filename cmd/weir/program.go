@@ -42,7 +42,7 @@ func (printVersion) BeforeReset(k *kong.Kong, p *program) error {
 	return err
 }
 
-// helpCommand prints the help of a command, or that of weir.
+// helpCommand prints the help of a command, or of weir.
 type helpCommand struct {
 	Command []string `arg:"" optional:"" help:"The command, such as serve or policy check. Default: weir itself."`
 }
@@ -71,7 +71,7 @@ type program struct {
 	// serving, if not nil, is called with a server that listens, before it serves.
 	serving func(*server.Server)
 
-	environment *environment // of the arguments that run has read
+	environment *environment // of the arguments of run
 }
 
 // parser returns the parser of the arguments, which sets line. exit is called after --help and
@@ -96,8 +96,8 @@ func (p *program) parser(ctx context.Context, line *commandLine, exit func(int))
 	)...)
 }
 
-// run does what the arguments ask for, until it is done or ctx ends, and returns the exit code.
-// Without arguments it prints the help.
+// run runs the command in the arguments, until its end or the end of ctx, and returns the exit
+// code. Without arguments it prints the help.
 func (p *program) run(ctx context.Context, args []string) int {
 	var line commandLine
 	helped := false
@@ -137,8 +137,8 @@ func (p *program) fail(err error, code int) int {
 	return code
 }
 
-// message returns the text of an error. A field of the server's configuration is the flag that sets
-// it, with its variable if that set it.
+// message returns the text of an error. A field of the server's configuration is shown as its flag,
+// with the variable if the environment set the flag.
 func (p *program) message(err error) string {
 	if config, ok := errors.AsType[*server.ConfigError](err); ok {
 		err = fmt.Errorf("--%w", config)

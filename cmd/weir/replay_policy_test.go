@@ -18,7 +18,7 @@ func TestReplayCountsClientsAsPoliciesDo(t *testing.T) {
 		addresses = append(addresses,
 			fmt.Sprintf("2001:db8::%x", i+1),       // one /64
 			fmt.Sprintf("2001:db8:1:%x::1", i),     // 50 of one /48
-			fmt.Sprintf("::ffff:198.51.100.%d", i), // IPv4 that is written in IPv6
+			fmt.Sprintf("::ffff:198.51.100.%d", i), // IPv4 in the form of IPv6
 			fmt.Sprintf("192.0.2.%d", i/2))
 	}
 	var log strings.Builder

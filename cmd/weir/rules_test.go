@@ -69,7 +69,7 @@ func (d *daemon) check(t *testing.T, path, key string, cost int) (c checked) {
 	return c
 }
 
-// soon returns when a condition holds. It has no deadline but that of the test binary.
+// soon returns when a condition holds. Only the test binary has a deadline.
 func soon(t *testing.T, d *daemon, what string, is func() bool) {
 	t.Helper()
 	t.Logf("waiting until %s; log: %s", what, d.log)

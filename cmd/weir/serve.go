@@ -63,8 +63,8 @@ func (c *serveCommand) Validate() error {
 	return c.config(nil).Validate()
 }
 
-// checkZeros refuses empty texts and zeros. A server takes such a field for its default, but a person
-// who types one means something else.
+// checkZeros refuses empty texts and zeros. A server takes such a field for its default, but a
+// person who types one means something else.
 func (c *serveCommand) checkZeros() error {
 	for _, f := range []struct {
 		name   string
@@ -148,7 +148,7 @@ func (c *serveCommand) config(log *slog.Logger) server.Config {
 	return cfg
 }
 
-// lists returns the elements of lists with commas, of a flag that may be given several times.
+// lists returns the elements of a repeated flag with comma-separated lists.
 func lists(values []string) (all []string) {
 	for _, list := range values {
 		for text := range strings.SplitSeq(list, ",") {
@@ -174,7 +174,8 @@ func (c *serveCommand) serve(ctx context.Context, p *program, log *slog.Logger) 
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP) // from the beginning: without it a SIGHUP ends the program
+	// from the beginning: otherwise a SIGHUP ends the program
+	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
 	s, err := server.New(c.config(log))
 	if err != nil {

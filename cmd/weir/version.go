@@ -23,7 +23,7 @@ func (versionCommand) Run(p *program) error {
 	return err
 }
 
-// versionLine returns the line that weir version prints. info may be nil.
+// versionLine returns the output of weir version. info may be nil.
 func versionLine(info *debug.BuildInfo) string {
 	settings := map[string]string{}
 	if info != nil {

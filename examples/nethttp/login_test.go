@@ -23,13 +23,13 @@ const maxLogin = 4 << 10
 type userKey struct{}
 
 // userName returns the one form of all spellings of a user name: without spaces around it, in lower
-// case, with full-width letters as usual ones, in NFC. It is the name to look up in the database, too.
+// case, with full-width letters as usual ones, in NFC. Look up this name in the database, too.
 func userName(text string) (string, error) {
 	return precis.UsernameCaseMapped.String(strings.TrimSpace(text))
 }
 
-// withUser reads the user name from the form, the same that the handler checks the password of. It
-// reads no header and no query, and refuses a body that is too long or has no name.
+// withUser reads the user name from the form, as the handler's check of the password does. It
+// ignores headers and the query, and refuses a body without a name or beyond the bound.
 func withUser(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxLogin)
@@ -47,8 +47,8 @@ func withUser(next http.Handler) http.Handler {
 }
 
 // Failed logins are counted by address, and apart from it by user name. The address comes first: a
-// client that has used up its tries can't make the server read more forms. One limit by both together
-// would give each address a budget for each name that it makes up.
+// client without tries can't make the server read more forms. A limit by both together would give
+// each address a budget for each invented name.
 func Example_logins() {
 	byAddress := must(httplimit.New(must(weir.New(weir.MustParseLimit("4/1h"), weir.WithName("login"))),
 		httplimit.Options{Name: "address", Charge: admission.Failures}))

@@ -6,9 +6,9 @@ import "context"
 type Settlement struct {
 	Name    string
 	Summary string
-	Costs   bool // it has a cost, and can be late: charged also if the reservation has expired
-	// Do returns the token that takes the place of the one given, if there is still something to
-	// settle; with an error too.
+	Costs   bool // has a cost, and can be late: charged also if the reservation has expired
+	// Do returns the token that replaces the old token, if there is still something to settle, also
+	// with an error.
 	Do func(ctx context.Context, p Policies, token string, cost int64, late bool) (next string, err error)
 }
 

@@ -74,7 +74,8 @@ func Open(ctx context.Context, url string, o Options) (Store, error) {
 	return s, err
 }
 
-// Suggestion returns "; did you mean redis://?" for a URL whose scheme is misspelt, with the right one, or "".
+// Suggestion returns "; did you mean redis://?" for a misspelt scheme, with the right scheme, or
+// "".
 func Suggestion(url string) string {
 	scheme, _, found := strings.Cut(url, "://")
 	if _, known := schemes[scheme]; !found || known {

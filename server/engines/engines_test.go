@@ -64,7 +64,7 @@ func TestWarnings(t *testing.T) {
 		"weir://10.0.0.1":                               "",
 		"memory":                                        "",
 		"sqlite:clients.db":                             "",
-		"redis://u:p@a:1@b":                             exposed, // it is not opened
+		"redis://u:p@a:1@b":                             exposed, // not opened
 	} {
 		if got := engines.Warning(url); want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", url, got, want)

@@ -9,19 +9,20 @@ import (
 	"time"
 )
 
-// probeTime bounds each connection that a probe makes. Tests on busy machines change it.
+// probeTime bounds each connection of a probe. Tests on busy machines change it.
 var probeTime = time.Second
 
-// defaultPorts are the ports of URLs that name none.
+// defaultPorts are the ports of URLs without a port.
 var defaultPorts = map[string]string{
 	"redis": "6379", "rediss": "6379", "postgres": "5432", "postgresql": "5432", "memcached": "11211", "weir": "6380",
 }
 
-// speaks is the protocol that each kind of engine answers in.
+// speaks is the protocol of each kind of engine.
 var speaks = map[string]string{"redis": "redis", "rediss": "tls", "postgres": "postgres", "postgresql": "postgres", "memcached": "memcached", "weir": "redis"}
 
-// mismatch returns why the server of a URL can't be the engine that the scheme names, and what to write instead; or "" if it answers in
-// the protocol of the scheme, or not at all. It sends no user and no password.
+// mismatch returns the reason for which the server of a URL can't be the engine of the scheme, with
+// the right scheme; or "" if the server answers in the protocol of the scheme, or not at all. It
+// sends no user and no password.
 func mismatch(ctx context.Context, url string) string {
 	scheme, rest, _ := strings.Cut(url, "://")
 	kind, mode, _ := strings.Cut(scheme, "+")
@@ -52,7 +53,7 @@ func mismatch(ctx context.Context, url string) string {
 	return "the server at " + address + " speaks the protocol of " + found + "; accepted: " + found + "://"
 }
 
-// firstAddress returns the address of the first host of a URL, or "" if it is none of TCP.
+// firstAddress returns the TCP address of the first host of a URL, or "".
 func firstAddress(kind, mode, rest string) string {
 	hosts, _, _ := strings.Cut(place(rest), "/")
 	host, _, _ := strings.Cut(hosts, ",")
@@ -69,7 +70,8 @@ func firstAddress(kind, mode, rest string) string {
 	return net.JoinHostPort(strings.Trim(host, "[]"), port)
 }
 
-// protocol returns the protocol that a server speaks: redis, memcached, postgres, http, tls, or "" for another one or none.
+// protocol returns the protocol of a server: redis, memcached, postgres, http, tls, or "" if
+// unknown.
 func protocol(ctx context.Context, address string) string {
 	reply := exchange(ctx, address, "PING\r\n")
 	switch {
@@ -80,7 +82,8 @@ func protocol(ctx context.Context, address string) string {
 	case strings.HasPrefix(reply, "HTTP/"):
 		return "http"
 	}
-	if reply = exchange(ctx, address, "\x00\x00\x00\x08\x04\xd2\x16\x2f"); reply == "S" || reply == "N" { // whether it has TLS
+	// the request for TLS
+	if reply = exchange(ctx, address, "\x00\x00\x00\x08\x04\xd2\x16\x2f"); reply == "S" || reply == "N" {
 		return "postgres"
 	}
 	if speaksTLS(ctx, address) {
@@ -107,7 +110,7 @@ func exchange(ctx context.Context, address, text string) string {
 	return string(reply[:n])
 }
 
-// speaksTLS reports whether a server takes part in a handshake, whatever its certificate is.
+// speaksTLS reports whether a server takes part in a handshake, with any certificate.
 func speaksTLS(ctx context.Context, address string) bool {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()

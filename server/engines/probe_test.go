@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// A URL whose scheme is another than what the server speaks is an error that names the right one, and no password.
+// The error for a URL with the wrong scheme names the right scheme, and no password.
 func TestServersOfOtherProtocols(t *testing.T) {
 	host := func(url string) string {
 		_, rest, _ := strings.Cut(url, "://")

@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Warning returns what an operator should know about the URL of a store or of a database of clients, and the setting that mends it, or
-// "": that somebody between this machine and the server could read or change what is sent. On this machine there is nobody between. For
-// memcached and weir servers there is no such setting, and no warning.
+// Warning returns a warning about the URL of a store or of a database of clients, with its remedy,
+// if somebody on the network could read or change the traffic; otherwise "". There is no warning
+// for this machine, nor for memcached and weir servers, which have no remedy.
 func Warning(text string) string {
 	scheme, rest, _ := strings.Cut(text, "://")
 	kind, _, _ := strings.Cut(scheme, "+")
@@ -46,7 +46,8 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// unverified reports whether the parameters of a URL of Redis turn off the verification of certificates.
+// unverified reports whether the parameters of a URL of Redis turn off the verification of
+// certificates.
 func unverified(rest string) bool {
 	_, query, _ := strings.Cut(rest, "?")
 	parameters, err := url.ParseQuery(query)
@@ -57,12 +58,13 @@ func unverified(rest string) bool {
 	return true
 }
 
-// postgresUnverified reports whether one of the ways in which a connection may be made, by the parameters of the URL and the environment
-// of libpq, has a server beyond this machine whose certificate and name are not verified.
+// postgresUnverified reports whether a way to connect, by the parameters of the URL and the
+// environment of libpq, has a server beyond this machine without verification of its certificate
+// and name.
 func postgresUnverified(text string) bool {
 	c, err := pgconn.ParseConfig(text)
 	if err != nil {
-		return false // it can't be opened either
+		return false // invalid for the store, too
 	}
 	ways := append([]*pgconn.FallbackConfig{{Host: c.Host, TLSConfig: c.TLSConfig}}, c.Fallbacks...)
 	for _, way := range ways {

@@ -1,6 +1,6 @@
 // Package guard bounds the connections of the daemon's protocols: how many there are, in all and of
-// each address. It counts the connections that are refused or cut, by reason, and logs a sample of
-// them. It recovers from panics.
+// each address. It counts refused and cut connections, by reason, and logs a sample. It recovers
+// from panics.
 package guard
 
 import (
@@ -17,12 +17,12 @@ type Options struct {
 	Protocol string
 	// Max is how many connections may be open at once. Required.
 	Max int
-	// MaxPerAddress is how many of them may be of one address. 0: Max.
+	// MaxPerAddress is how many connections one address may have. 0: Max.
 	MaxPerAddress int
-	// Log receives a warning for connections that are refused or cut, at most once in ten seconds
+	// Log receives a warning for refused or cut connections, at most once in ten seconds
 	// for each reason. Nil: none.
 	Log *slog.Logger
-	// Panics recovers from panics of the goroutines that the guard starts. Nil: one of its own.
+	// Panics recovers from panics of the guard's goroutines. Nil: a new Panics.
 	Panics *Panics
 }
 
@@ -30,7 +30,7 @@ type Options struct {
 type Guard struct {
 	options Options
 	counts  [reasons]counter
-	refusal chan struct{} // one element for each refusal under way
+	refusal chan struct{} // an element for each refusal under way
 
 	mu      sync.Mutex
 	open    int
@@ -51,8 +51,8 @@ func New(o Options) *Guard {
 	return &Guard{options: o, refusal: make(chan struct{}, maxRefusals), sources: map[netip.Prefix]*Source{}}
 }
 
-// A Source is an address, or a /64 of IPv6, that connections come from. The nil Source has no
-// bounds: it is that of connections without an IP address, such as those of a Unix socket.
+// A Source is an address, or a /64 of IPv6, with connections. The nil Source has no bounds: it is
+// for connections without an IP address, such as from a Unix socket.
 type Source struct {
 	prefix netip.Prefix
 	open   int // guarded by the guard's mutex
@@ -102,8 +102,8 @@ func (g *Guard) Open() int {
 	return g.open
 }
 
-// Hold adds to the bytes that the source holds. It returns false, and adds nothing, if they would
-// be more than most. A negative number gives bytes back.
+// Hold adds to the bytes of the source. It returns false, and adds nothing, beyond most. A negative
+// number gives bytes back.
 func (s *Source) Hold(more, most int64) bool {
 	if s == nil {
 		return true

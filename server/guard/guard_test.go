@@ -128,7 +128,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 		g := guard.New(guard.Options{Max: 1})
 		var all sync.WaitGroup
 		var ends []net.Conn
-		for range 100 { // clients that read nothing
+		for range 100 { // clients without reads
 			near, far := net.Pipe()
 			all.Add(1)
 			ends = append(ends, near)

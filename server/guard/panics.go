@@ -10,7 +10,7 @@ import (
 )
 
 // Panics logs and counts the panics of the daemon's goroutines, which would otherwise end the
-// process and the state that it has in memory. It may be used by many goroutines at once.
+// process and lose its state in memory. It may be used by many goroutines at once.
 type Panics struct {
 	log    *slog.Logger
 	mu     sync.Mutex
@@ -35,11 +35,11 @@ func (p *Panics) Safe(task string, f func()) func() {
 	}
 }
 
-// Recover is for a defer statement: it recovers from a panic of the task.
+// Recover is for a defer statement. It recovers from a panic of the task.
 func (p *Panics) Recover(task string) { p.Caught(task, recover()) }
 
 // Caught logs and counts the result of a recover, which is nil without a panic. It reports whether
-// there was one.
+// there was a panic.
 func (p *Panics) Caught(task string, value any) bool {
 	if value == nil {
 		return false
@@ -50,7 +50,7 @@ func (p *Panics) Caught(task string, value any) bool {
 	return true
 }
 
-// count counts a panic. It returns how many there were of the task, and whether to log this one.
+// count counts a panic. It returns the number of panics of the task, and whether to log this panic.
 func (p *Panics) count(task string) (n int64, pass bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,7 +61,7 @@ func (p *Panics) count(task string) (n int64, pass bool) {
 	return p.counts[task], p.sample[task].Pass(time.Now())
 }
 
-// Counts returns the number of panics by task, without the tasks that had none.
+// Counts returns the number of panics by task, without tasks without panics.
 func (p *Panics) Counts() map[string]int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 // A Reason is why a connection was refused or cut.
 type Reason int
 
-// The first two are reasons to refuse a connection, the others to cut one.
+// The first two are reasons to refuse a connection, the rest to cut a connection.
 const (
 	Total      Reason = iota // there are as many connections as there may be
 	Address                  // there are as many of the address as there may be
@@ -17,13 +17,13 @@ const (
 	Unread                   // the client did not read in time
 	Memory                   // buffers would take more memory than they may
 	HTTP                     // an HTTP request arrived at the port of another protocol
-	Panic                    // the code that serves the connection panicked
+	Panic                    // the connection's code panicked
 	reasons
 )
 
 var reasonNames = [reasons]string{"total", "address", "unfinished", "idle", "unread", "memory", "http", "panic"}
 
-// String returns the reason as it is in the log and in the metrics.
+// String returns the reason's name in the log and in the metrics.
 func (r Reason) String() string { return reasonNames[r] }
 
 // Refuses reports whether connections are refused for the reason, rather than cut.
@@ -32,11 +32,10 @@ func (r Reason) Refuses() bool { return r <= Address }
 // Counts are how many connections were refused or cut, by reason.
 type Counts [reasons]int64
 
-// Refused returns the number of connections that were refused, and Cut the number of those that
-// were cut.
+// Refused returns the number of refused connections.
 func (c Counts) Refused() int64 { return c[Total] + c[Address] }
 
-// Cut returns the number of connections that were cut.
+// Cut returns the number of cut connections.
 func (c Counts) Cut() (n int64) {
 	for _, count := range c[Address+1:] {
 		n += count
@@ -44,7 +43,7 @@ func (c Counts) Cut() (n int64) {
 	return n
 }
 
-// A counter counts the connections of one reason.
+// A counter counts the connections for a reason.
 type counter struct {
 	all    atomic.Int64
 	logged atomic.Int64 // how many there were at the last line in the log
@@ -59,7 +58,7 @@ func (g *Guard) Counts() (c Counts) {
 	return c
 }
 
-// Count counts a connection from an address that is refused or cut, and logs a sample.
+// Count counts a refused or cut connection from an address, and logs a sample.
 func (g *Guard) Count(why Reason, from string) {
 	c := &g.counts[why]
 	n := c.all.Add(1)
@@ -77,11 +76,11 @@ func (g *Guard) Count(why Reason, from string) {
 // quietTime is the least time between two lines in the log.
 const quietTime = 10 * time.Second
 
-// A Sampler passes at most one event in ten seconds, so that clients can't fill the log. The zero
+// A Sampler passes at most one event in ten seconds, so clients can't fill the log. The zero
 // Sampler is ready.
 type Sampler struct{ last atomic.Int64 }
 
-// Pass reports whether the event at a time is one to log. It may be called by many goroutines at
+// Pass reports whether to log the event at a time. It may be called by many goroutines at
 // once.
 func (s *Sampler) Pass(now time.Time) bool {
 	n, last := now.UnixNano(), s.last.Load()

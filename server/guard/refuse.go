@@ -13,8 +13,8 @@ const (
 	maxRefusals = 64
 )
 
-// Refuse counts a connection that is refused, sends a reply that says so, and closes it. It does
-// not wait: done is called when the connection is closed, in any case.
+// Refuse counts a refused connection, sends the reply, and closes the connection. It does not wait:
+// done is called when the connection is closed, in any case.
 func (g *Guard) Refuse(c net.Conn, why Reason, reply []byte, done func()) {
 	g.Count(why, c.RemoteAddr().String())
 	select {

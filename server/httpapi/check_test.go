@@ -114,7 +114,7 @@ func steadily(body string) string {
 	return string(b)
 }
 
-// Replies show the names of clients in a form that is no use to others.
+// Replies show the names of clients in a form without use for strangers.
 func TestChecksMaskNames(t *testing.T) {
 	const secret = "sk_live_4f9a8b7c6d5e4f3a"
 	for _, path := range []string{"/v1/check", "/v1/explain"} {

@@ -13,8 +13,7 @@ import (
 	"github.com/weirlimit/weir/server/guard"
 )
 
-// silentTime is how long a connection that has not sent anything is kept after a shutdown has
-// begun.
+// silentTime is how long a connection without input is kept after a shutdown has begun.
 const silentTime = 50 * time.Millisecond
 
 // connections are those of a server.
@@ -54,7 +53,7 @@ func (s *connections) heard(c *countedConn) {
 	delete(s.silent, c)
 }
 
-// stateChanged is http.Server's ConnState: a connection that is idle has finished its requests.
+// stateChanged is http.Server's ConnState: an idle connection has finished its requests.
 func (s *connections) stateChanged(c net.Conn, state http.ConnState) {
 	if counted, ok := c.(*countedConn); ok && state == http.StateIdle {
 		counted.begun.Store(false)
@@ -106,7 +105,7 @@ type countedConn struct {
 	once   sync.Once
 	late   sync.Once
 	begun  atomic.Bool // a part of a request was read
-	abort  atomic.Bool // the read deadline is one that http.Server set to end a read, not one that passed
+	abort  atomic.Bool // http.Server set the read deadline in the past, to end a read
 }
 
 // SetReadDeadline sets the time until which reads wait.
@@ -141,8 +140,7 @@ func (c *countedConn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// cut counts a connection that was too slow, once: http.Server may try to read on before it closes
-// the connection.
+// cut counts a slow connection, once: http.Server may read on before it closes the connection.
 func (c *countedConn) cut(why guard.Reason) {
 	c.late.Do(func() { c.server.guard.Count(why, c.RemoteAddr().String()) })
 }

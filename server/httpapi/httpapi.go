@@ -53,19 +53,20 @@ type Options struct {
 	// MaxConnections is the number of connections served at once; more are answered 503 and closed as they come.
 	// 0 means DefaultMaxConnections.
 	MaxConnections int
-	// MaxPerAddress is how many of them may be of one address, or of one /64 of IPv6. 0 means
+	// MaxPerAddress is how many connections one address, or one /64 of IPv6, may have. 0 means
 	// MaxConnections.
 	MaxPerAddress int
 	// IdleTimeout is how long a connection is kept between two requests. 0 means two minutes.
 	IdleTimeout time.Duration
-	// Panics recovers from panics. Nil: one that logs to Log.
+	// Panics recovers from panics. Nil: a Panics with Log.
 	Panics *guard.Panics
 	// Timeout bounds how long an operation may wait for the store. 0: not at all.
 	Timeout time.Duration
 	// Ready is what /readyz asks: whether a decision could be made. Nil: one always could.
 	Ready func(context.Context) error
-	// Hosts are names that requests may address the server by, besides those that need no public DNS (see HostsAccepted). One that
-	// begins with "*." stands for every name below it. Empty: no other names.
+	// Hosts are names of the server in requests, besides names without public DNS (see
+	// HostsAccepted). A name such as "*.example.com" covers every name below the domain. Empty: no
+	// further names.
 	Hosts []string
 	// Gatherer is what /metrics shows. Nil: nothing.
 	Gatherer prometheus.Gatherer

@@ -34,7 +34,7 @@ func TestDecisions(t *testing.T) {
 	})
 }
 
-// The empty key is a key: all requests that have it share its budget.
+// The empty key is a key: all its requests share its budget.
 func TestEmptyKeyIsOneKey(t *testing.T) {
 	const k = `"key":"","limit":"1/1s"`
 	runSteps(t, newServer(trusting), []step{

@@ -11,19 +11,21 @@ import (
 // crossOrigin has no exceptions, and is never changed.
 var crossOrigin http.CrossOriginProtection
 
-// HostsAccepted describes the Host of a request that the server answers.
+// HostsAccepted describes the accepted Host of a request.
 const HostsAccepted = "an IP address, localhost, a name without dots or below internal, home.arpa, svc or svc.cluster.local, or a name of --http-host"
 
-// localDomains are domains that no public registry delegates: nobody can point a name in them at another machine's address.
+// localDomains are domains outside of public registries: nobody can point their names at a foreign
+// address.
 var localDomains = []string{".localhost", ".internal", ".home.arpa", ".svc", ".svc.cluster.local"}
 
-// checkBrowser refuses the requests that a browser sends for a page of another site. It applies to every method.
+// checkBrowser refuses a browser's requests for a page of a foreign site, with every method.
 //
-// A page of another site can reach this server in two ways. It can send a request to the server's address: the browser then
-// adds the page's Origin to every POST, and lets the page read no reply. Or it can give its own name the server's address once
-// it is loaded (DNS rebinding): the browser then takes the server for the page's own, sends no Origin with a GET, and lets the
-// page read the reply. In that case the Host is the page's name. So the server answers only to names that a stranger cannot
-// point at it.
+// A page of a foreign site can reach this server in two ways. It can send a request to the server's
+// address: the browser then adds the page's Origin to every POST, and lets the page read no reply.
+// Or, once loaded, it can give its own name the server's address (DNS rebinding): the browser then
+// takes the server for the page's own, sends no Origin with a GET, and lets the page read the
+// reply. The Host is then the page's name. So the server accepts only names beyond a stranger's
+// control.
 func (s *Server) checkBrowser(r *http.Request) *Problem {
 	var p *Problem
 	switch {
@@ -39,11 +41,12 @@ func (s *Server) checkBrowser(r *http.Request) *Problem {
 	return p
 }
 
-// acceptsHost reports whether the server answers to a Host. Programs of HTTP/1.0 send none; browsers always do.
+// acceptsHost reports whether the server answers to a Host. Programs of HTTP/1.0 send none;
+// browsers always do.
 func (s *Server) acceptsHost(hostport string) bool {
 	host := hostname(hostport)
 	if !strings.Contains(host, ".") && !strings.Contains(host, ":") {
-		return true // a name that only this network resolves, or none
+		return true // a name of the local network, or none
 	}
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true

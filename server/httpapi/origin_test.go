@@ -10,7 +10,7 @@ import (
 	"github.com/weirlimit/weir/server/httpapi"
 )
 
-// A page of another site that gave its own name the server's address (DNS rebinding) sends no Origin with a GET. Its name is in the Host.
+// After DNS rebinding a page of a foreign site sends no Origin with a GET. Its name is in the Host.
 func TestHosts(t *testing.T) {
 	s := newServer(func(o *httpapi.Options) { o.Hosts = []string{"weir.example.net", "*.corp.example"} })
 	for host, ok := range map[string]bool{
@@ -36,7 +36,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// No reply may be read by pages of other origins, be taken for another type, or be kept.
+// Pages of foreign origins must not read a reply, guess its type, or keep it.
 func TestHeadersOfReplies(t *testing.T) {
 	for _, r := range []*http.Request{
 		httptest.NewRequest(http.MethodGet, "/v1/status", nil), httptest.NewRequest(http.MethodGet, "/metrics", nil), httptest.NewRequest(http.MethodGet, "/healthz", nil),
@@ -113,7 +113,7 @@ func TestPageThatIsRefusedTakesNothing(t *testing.T) {
 	}
 }
 
-// A browser lets no page of another origin read this: the reply has no field that allows it.
+// A browser lets no page of a foreign origin read this: the reply has no field of CORS.
 func TestPagesMayRead(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "/openapi.yaml", nil)
 	r.Header.Set("Origin", "https://other.example")

@@ -19,7 +19,7 @@ import (
 	"github.com/weirlimit/weir/server/httpapi"
 )
 
-// pipes is a listener whose connections are in memory, from addresses that a test chooses.
+// pipes is a listener with connections in memory, from addresses of the test's choice.
 type pipes struct {
 	waiting chan net.Conn
 	closed  chan struct{}

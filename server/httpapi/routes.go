@@ -87,7 +87,7 @@ func static(contentType string, body []byte) func(http.ResponseWriter, *http.Req
 	}
 }
 
-// The header fields of every reply, shared and never changed. No reply has a field that lets a page of another origin read it.
+// The header fields of every reply, shared and never changed. No reply has a field of CORS.
 var (
 	noSniff = []string{"nosniff"}
 	noStore = []string{"no-store"}

@@ -21,7 +21,7 @@ type broken struct{ err error }
 
 func (b broken) Get(string, []byte) (*weir.Limiter, error) { return nil, b.err }
 
-// hosts are the names of the tests' server: example.com is that of httptest.NewRequest.
+// hosts are the names of the tests' server: httptest.NewRequest uses example.com.
 var hosts = []string{"example.com"}
 
 func newServer(change ...func(*httpapi.Options)) *httpapi.Server {

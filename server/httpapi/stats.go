@@ -8,9 +8,9 @@ import (
 
 // Stats says what a server has done since it was made.
 type Stats struct {
-	// Connections is the number of connections open now; Accepted and Refused are those that ever
-	// came and were served, or answered 503 because there were too many. Cut is the number of those
-	// that the server ended because of what they did, or did not.
+	// Connections is the number of connections open now; Accepted, Refused and Cut count
+	// connections since the start: served, answered 503 because there were too many, and ended by
+	// the server for a reason.
 	Connections, Accepted, Refused, Cut int64
 	// Reasons are Refused and Cut, by reason.
 	Reasons guard.Counts

@@ -36,8 +36,9 @@ type ClientsStatus struct {
 	// Away says why the database can't be read, and AwaySince since when. Empty if it can.
 	Away      string    `json:"away,omitempty"`
 	AwaySince time.Time `json:"away_since,omitzero"`
-	// BadRows is the number of rows that make no sense, since BadRowsSince; their clients keep the last good row, or have the default
-	// limits. BadRowErrors are the reasons, of the first rows; names of clients in them are masked.
+	// BadRows is the number of invalid rows, since BadRowsSince; their clients keep the last good
+	// row, or have the default limits. BadRowErrors are the reasons, of the first rows; names of
+	// clients in them are masked.
 	BadRows      int       `json:"bad_rows,omitempty"`
 	BadRowsSince time.Time `json:"bad_rows_since,omitzero"`
 	BadRowErrors []string  `json:"bad_row_errors,omitempty"`

@@ -119,7 +119,7 @@ func TestConnectionsBeyondTheMostAreTurnedAway(t *testing.T) {
 	}
 }
 
-// pipe is a listener of one connection, in memory, for tests on a clock of their own.
+// pipe is a listener of one connection, in memory, for tests with their own clock.
 type pipe struct {
 	conns chan net.Conn
 	once  sync.Once

@@ -48,7 +48,7 @@ func ExampleSet_Bind() {
 	// 1ns true
 }
 
-// A set that accepts no period above an hour.
+// A set with a bound of an hour on periods.
 func ExampleNewRestricted() {
 	set := limiters.NewRestricted(memory.New(memory.Options{}), limiters.Rules{MaxPeriod: time.Hour})
 	_, err := set.Get("login", []byte("5/1m"))

@@ -26,10 +26,11 @@ type Set struct {
 	throttles *cache[*Bound] // by capacity, count and period
 }
 
-// New returns a Set over s that accepts all limits.
+// New returns a Set over s without rules.
 func New(s store.Store) *Set { return NewRestricted(s, Rules{}) }
 
-// NewRestricted returns a Set over s. Limits that the rules refuse are errors of Get, Bind and Throttle.
+// NewRestricted returns a Set over s. Limits against the rules are errors of Get, Bind and
+// Throttle.
 func NewRestricted(s store.Store, r Rules) *Set {
 	return &Set{store: s, rules: r, bounds: newCache[*Bound](), named: newCache[*Bound](), throttles: newCache[*Bound]()}
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/weirlimit/weir/algorithm"
 )
 
-// Rules restrict the limits that requests may name. The zero value accepts all.
+// Rules restrict the limits in requests. The zero value accepts all limits.
 type Rules struct {
-	// MaxPeriod is the longest period, and the longest time in which a burst or queue of a limit comes back: for so long a
-	// request can keep the memory of a key. 0 means no bound.
+	// MaxPeriod is the longest period, and the longest time in which a burst or queue of a limit
+	// comes back: for so long a request can keep the memory of a key. 0 means no bound.
 	MaxPeriod time.Duration
-	// Limits, if Listed, are all limits that requests may name. An empty list refuses all.
+	// Limits, if Listed, are the only accepted limits. An empty list refuses all limits.
 	Limits []algorithm.Limit
 	Listed bool
 }
@@ -25,7 +25,7 @@ type Rules struct {
 // mostListed is how many limits the error lists.
 const mostListed = 10
 
-// check returns a *weir.LimitError for a limit that requests may not name.
+// check returns a *weir.LimitError for a limit against the rules.
 func (r Rules) check(l algorithm.Limit) error {
 	l = l.Canonical()
 	same := func(other algorithm.Limit) bool { return other.Canonical() == l }

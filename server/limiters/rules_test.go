@@ -15,7 +15,8 @@ func restricted(r limiters.Rules) *limiters.Set {
 	return limiters.NewRestricted(memory.New(memory.Options{}), r)
 }
 
-// TestMaxPeriod: neither a period nor a burst keeps a key for longer than MaxPeriod, whatever the protocol's way to name it.
+// TestMaxPeriod: neither a period nor a burst keeps a key for longer than MaxPeriod, over any
+// protocol.
 func TestMaxPeriod(t *testing.T) {
 	s := restricted(limiters.Rules{MaxPeriod: 24 * time.Hour})
 	for text, field := range map[string]string{

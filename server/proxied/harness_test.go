@@ -59,7 +59,7 @@ func dial(t testing.TB, l net.Listener) *net.TCPConn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	_ = c.SetDeadline(time.Now().Add(10 * time.Minute)) // a test that hangs says where
+	_ = c.SetDeadline(time.Now().Add(10 * time.Minute)) // a hanging test shows its place
 	return c.(*net.TCPConn)
 }
 

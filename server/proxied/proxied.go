@@ -31,7 +31,7 @@ type Options struct {
 	Timeout time.Duration
 	// Log is told of connections without a header that will do, at most once every ten seconds. Nil: nobody is.
 	Log *slog.Logger
-	// Panics recovers from panics. Nil: one that logs to Log.
+	// Panics recovers from panics. Nil: a Panics with Log.
 	Panics *guard.Panics
 }
 

@@ -11,12 +11,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// kept returns the bytes of buffers that a connection keeps beyond the usual sizes.
+// kept returns the bytes of a connection's buffers beyond the usual sizes.
 func (c *conn) kept() int64 {
 	return beyond(cap(c.in), usualInput) + beyond(cap(c.out.buf), usualOutput) + int64(cap(c.pending.queue))
 }
 
-// feed lets the connection read all that a client sends.
+// feed lets the connection read a client's input.
 func (c *conn) feed(input ...[]byte) (open bool) {
 	client := &script{pieces: input}
 	c.net = client
@@ -55,7 +55,7 @@ func TestDroppedRepliesKeepNoMemory(t *testing.T) {
 	}
 }
 
-// TestRepliesOfMutedTransactionStaySmall is of replies that nobody reads and that come within one
+// TestRepliesOfMutedTransactionStaySmall has replies without a reader within one
 // command.
 func TestRepliesOfMutedTransactionStaySmall(t *testing.T) {
 	for _, waits := range []bool{false, true} {
@@ -90,7 +90,7 @@ func TestBrokenTransactionKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestLongBuffersAreCollected is of memory that the account does not hold any more, but a
+// TestLongBuffersAreCollected measures memory outside the account that a
 // connection might.
 func TestLongBuffersAreCollected(t *testing.T) {
 	s := newTestServer()
@@ -111,7 +111,7 @@ func TestLongBuffersAreCollected(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
-// accountCommands are those that keep memory, and those that end it.
+// accountCommands are commands that keep memory, and commands that free memory.
 func accountCommands(t *rapid.T) []byte {
 	switch rapid.SampledFrom([]int{0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9}).Draw(t, "command") {
 	case 0:
@@ -136,7 +136,7 @@ func accountCommands(t *rapid.T) []byte {
 }
 
 // TestAccountHoldsWhatIsKept checks after each read that the account has at least what the
-// connections keep, that it stays within its bound, and that nothing is left in it when they are
+// connections keep, stays within its bound, and is empty when they are
 // closed.
 func TestAccountHoldsWhatIsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -161,7 +161,7 @@ func TestAccountHoldsWhatIsKept(t *testing.T) {
 			}
 			input := accountCommands(t)
 			if cut := rapid.SampledFrom([]int{1 << 20, 1 << 20, 5, 30, len(input) / 2}).Draw(t, "cut"); cut < len(input) {
-				input = input[:cut] // the rest never comes, or what comes next is in its place
+				input = input[:cut] // the rest never comes, or the next input replaces it
 			}
 			if !open[i].feed(input) {
 				open = slices.Delete(open, i, i+1)
@@ -177,7 +177,7 @@ func TestAccountHoldsWhatIsKept(t *testing.T) {
 	})
 }
 
-// TestIdleConnectionsThatAskedForListsBlockNobody is of 330 connections that read none of their
+// TestIdleConnectionsThatAskedForListsBlockNobody has 330 connections without reads of their
 // lists.
 func TestIdleConnectionsThatAskedForListsBlockNobody(t *testing.T) {
 	s := newTestServer()

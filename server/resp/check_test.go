@@ -152,7 +152,8 @@ func TestLeasesAndReservationsOfChecks(t *testing.T) {
 	if got := c.do("WEIR.CHECK.COMMIT " + held + " 2"); got != settled {
 		t.Errorf("commit again: %s", got)
 	}
-	if got := c.do("WEIR.CHECK.COMMIT " + held + " 5 late"); got != "OK" { // of what is not reserved any more
+	// of expired reservations
+	if got := c.do("WEIR.CHECK.COMMIT " + held + " 5 late"); got != "OK" {
 		t.Errorf("late commit: %s", got)
 	}
 	if got := c.do("WEIR.CHECK PATH /paid COST 1"); !strings.Contains(got, " 10 0 ") || !strings.HasPrefix(got, "[0 ") {

@@ -37,7 +37,7 @@ type conn struct {
 	throttled    *limiters.Bound // what is bound for lastThrottle
 	lastThrottle throttle
 	mute         muting
-	loud         int // bytes of out that the client reads, while a command is carried out whose replies are dropped
+	loud         int // bytes of out for the client, during a command whose replies are dropped
 	closing      bool
 	counts       Counts
 	waited       time.Duration // for the client to read, since a shutdown began
@@ -47,10 +47,10 @@ type conn struct {
 	shown  [5]atomic.Int64
 	rounds atomic.Uint64 // odd while the connection waits for input
 	writes atomic.Uint64 // odd while replies are being written
-	// unfinished numbers the command or transaction that has arrived in part. 0: there is none.
+	// unfinished numbers the command or transaction that has arrived in part. 0: none.
 	unfinished atomic.Uint64
-	large      atomic.Bool // the buffers are larger than those of an idle connection
-	awoken     atomic.Bool // sweep ended a read, so that the buffers become smaller
+	large      atomic.Bool // the buffers are larger than for an idle connection
+	awoken     atomic.Bool // sweep ended a read, to shrink the buffers
 
 	// These belong to sweep.
 	seen           activity
@@ -138,8 +138,8 @@ func (c *conn) flushLong() {
 	}
 }
 
-// flush writes the replies, and gives back the memory for long ones. It returns false if the client
-// does not take them any more.
+// flush writes the replies, and gives back the memory of long replies. It returns false if the
+// client no longer reads.
 func (c *conn) flush() bool {
 	sent := true
 	switch {
@@ -155,8 +155,7 @@ func (c *conn) flush() bool {
 	return sent
 }
 
-// dropReplies drops the replies behind those that the client reads, and gives back the memory for
-// long ones.
+// dropReplies drops the replies after loud, and gives back the memory of long replies.
 func (c *conn) dropReplies() {
 	c.out.buf = c.out.buf[:c.loud]
 	if cap(c.out.buf) > usualOutput {
@@ -176,7 +175,8 @@ func (c *conn) send() error {
 }
 
 func (c *conn) close() {
-	defer func() { _ = c.net.Close() }() // after the guard has counted it out, so that the client may come back at once
+	// after the guard has counted the connection out, so the client may come back at once
+	defer func() { _ = c.net.Close() }()
 	c.hold(0)
 	c.holdReplies(0)
 	c.forgetTransaction()

@@ -66,12 +66,12 @@ func (c *conn) auth() {
 	}
 }
 
-// noPassword is Redis's reply to AUTH <password>. Here AUTH default <password> gets it too, so that
-// no client takes a server without a password for one that has checked it.
+// noPassword is Redis's reply to AUTH <password>. Here it is also the reply to AUTH default
+// <password>, so no client believes in a check of its password.
 const noPassword = "ERR AUTH <password> called without any password configured for the default user. " +
 	"Are you sure your configuration is correct?"
 
-// authenticate refuses every user: the default one has no password, and there are no others.
+// authenticate refuses every user: there is only the default user, without a password.
 func (c *conn) authenticate(user []byte) {
 	if string(user) == "default" {
 		c.fail(noPassword)

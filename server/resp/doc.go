@@ -13,12 +13,13 @@
 //	WEIR.COMMIT key "limit text" ID id NAME name [COST n] [LATE] [options]
 //	WEIR.RESET key "limit text" [options]
 //
-// TAKE, PEEK and REFUND answer [allowed 0|1, limit, remaining, retry_after, reset_after, delay], the waits in
-// microseconds, rounded up; a retry_after of -1 means never. After a REFUND that is what stands then. TAKEUPTO, CANCEL, RENEW, RESERVE and COMMIT
-// add the units that were granted, given back, renewed, reserved, or settled at; a COMMIT of no reservation is denied, or with LATE charged in full.
-// A second RESERVE of an ID renews it. TAKEALL answers an array of
-// such decisions: that on the request, and one for each part, as RESERVE's if it has an ID, and with its time after TIME. RESET answers OK.
-// The cost is 1 where it is not given.
+// TAKE, PEEK and REFUND answer [allowed 0|1, limit, remaining, retry_after, reset_after, delay],
+// the waits in microseconds, rounded up; a retry_after of -1 means never. After a REFUND that is
+// what stands then. TAKEUPTO, CANCEL, RENEW, RESERVE and COMMIT add the units granted, given back,
+// renewed, reserved, or settled at; a COMMIT without a reservation is denied, or with LATE charged
+// in full. A second RESERVE of an ID renews it. TAKEALL answers an array of such decisions: that on
+// the request, and one for each part, as RESERVE's if it has an ID, and with its time after TIME.
+// RESET answers OK. The cost is 1 where it is not given.
 //
 // The options are NAME name, the name of the limiter, under which a key has one state whatever the limit; AT time, the time of the request; TIME, by which the reply ends with the time
 // at which it took effect; NS, by which all times and waits of the command are in nanoseconds; and DEBT, as store.Spec.TimeDebt has

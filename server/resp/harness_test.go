@@ -20,7 +20,7 @@ import (
 	"github.com/weirlimit/weir/store/memory"
 )
 
-// patience ends a test that hangs, so that its connection shows where.
+// patience ends a hanging test, whose connection shows the place.
 const patience = 10 * time.Minute
 
 // stoppedClock is a store whose own clock stands where the test put it.

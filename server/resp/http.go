@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// httpMethods are those of a request line without a version, as HTTP/0.9 had it.
+// httpMethods are the methods of a request line without a version, as in HTTP/0.9.
 var httpMethods = []string{"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "PUT", "TRACE"}
 
 // isHTTP reports whether the words of a line belong to the head of an HTTP request. A web page can

@@ -23,9 +23,8 @@ func (c *conn) read() (n int, err error) {
 	}
 }
 
-// unfinishedID returns the number of the transaction that holds memory beyond the usual, or else of
-// the command that has arrived in part, and 0 if there is neither. A client that sends byte by byte
-// does not change it.
+// unfinishedID returns the number of a transaction with memory beyond the usual, or the number of a
+// command that has arrived in part, or 0. Input byte by byte does not change the number.
 func (c *conn) unfinishedID() uint64 {
 	const transaction = 1 << 63
 	switch {
@@ -37,7 +36,7 @@ func (c *conn) unfinishedID() uint64 {
 	return 0
 }
 
-// shrink gives back the buffers of an idle connection, and the deadline that ended its read.
+// shrink gives back the buffers of an idle connection, and resets the deadline of its read.
 func (c *conn) shrink() {
 	if c.start == c.end {
 		c.resize(idleInput)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// only returns the one connection of a server.
+// only returns the single connection of a server.
 func (s *Server) only() *conn { return slices.Collect(maps.Keys(s.conns))[0] }
 
 // converse sends commands and reads until their replies end with a text.
@@ -66,7 +66,7 @@ func TestIdleConnectionsGiveTheirBuffersBack(t *testing.T) {
 	})
 }
 
-// TestConnectionWokenDuringShutdownEnds is of a connection that gives its buffers back when the
+// TestConnectionWokenDuringShutdownEnds has a connection that gives its buffers back when the
 // server ends.
 func TestConnectionWokenDuringShutdownEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestConnectionWokenDuringShutdownEnds(t *testing.T) {
 		converse(t, client, pipeline(1, "PING"), "+PONG\r\n")
 		synctest.Wait()
 		c := s.only()
-		c.awoken.Store(true) // as sweep does at the same time
+		c.awoken.Store(true) // as sweep does meanwhile
 		ended := make(chan error)
 		go func() { ended <- s.Shutdown(context.Background()) }()
 		if _, err := io.ReadAll(client); err != nil {
@@ -111,7 +111,7 @@ func TestMemoryOfLongBuffersIsReturned(t *testing.T) {
 	}
 }
 
-// TestIdleConnectionsAreSmall measures the memory of connections that have been busy once.
+// TestIdleConnectionsAreSmall measures the memory of connections after a busy time.
 func TestIdleConnectionsAreSmall(t *testing.T) {
 	const connections = 1000
 	measure := func() uint64 {

@@ -28,7 +28,7 @@ type Options struct {
 	Store string
 	// Version is weir's own, as INFO tells it. Default: "dev".
 	Version string
-	// Panics recovers from panics. Default: one that logs to Logger.
+	// Panics recovers from panics. Default: a Panics with Logger.
 	Panics *guard.Panics
 	// Logger is told of failures that clients only see as an error without a reason, at most one a second.
 	// Default: none.
@@ -37,18 +37,17 @@ type Options struct {
 	// MaxConnections is how many clients may be connected at once. One more gets an error, and is
 	// closed. Default: 10,000.
 	MaxConnections int
-	// MaxPerAddress is how many of these may be of one address, or of one /64 of IPv6. Default:
+	// MaxPerAddress is how many clients one address, or one /64 of IPv6, may have. Default:
 	// MaxConnections.
 	MaxPerAddress int
 	// MaxCommand is the most bytes of a command. Default and most: 1 MB; least: 1 KB.
 	MaxCommand int
 	// MaxKey is the most bytes of a key. Default: 64 KB.
 	MaxKey int
-	// MaxBuffered is the most bytes that are held for all clients together, beyond 16 KB of
-	// commands and 24 KB of replies for each: of long commands while the rest of them arrives, and
-	// of long replies until they are read. A client whose command would pass it gets an error, and
-	// one whose replies would is cut. The clients of one address may hold a quarter of it. Default:
-	// 256 MB.
+	// MaxBuffered is the most bytes held for all clients together, beyond 16 KB of commands and 24
+	// KB of replies for each: of long commands until their end, and of long replies until they are
+	// read. A command beyond the bound is an error, and a client with replies beyond the bound is
+	// cut. The clients of one address may hold a quarter. Default: 256 MB.
 	MaxBuffered int64
 	// CommandTimeout is how long a command may take to arrive, from its first byte, and a
 	// transaction of more than 16 KB from its start to its end; it may be half as much again.
@@ -67,7 +66,7 @@ const (
 	mostArgs    = 1024     // arguments of a command
 	mostInline  = 64 << 10 // bytes of a command that is a line
 	mostCommand = 1 << 20
-	idleInput   = 512      // of a connection's buffer for what it receives, while it is idle
+	idleInput   = 512      // of an idle connection's input buffer
 	leastInput  = 4 << 10  // of that buffer at first
 	usualInput  = 16 << 10 // what that grows to, while commands are no longer
 	flushAt     = 16 << 10 // replies are written when they are this long, though commands may be left

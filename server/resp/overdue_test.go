@@ -95,7 +95,7 @@ func TestUnfinishedCommandsAreCut(t *testing.T) {
 	}
 }
 
-// TestUnfinishedCommandsLeaveRoom is of one address that fills its part of the memory for long
+// TestUnfinishedCommandsLeaveRoom has an address that fills its part of the memory for long
 // commands.
 func TestUnfinishedCommandsLeaveRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -132,7 +132,8 @@ func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
 			{"192.0.2.2", ""},
 			{"2001:db8::1", ""},
 			{"2001:db8::2:1", ""},
-			{"2001:db8::3", "-ERR max number of clients of one address reached\r\n"}, // a /64 is one address
+			// a /64 is one address
+			{"2001:db8::3", "-ERR max number of clients of one address reached\r\n"},
 			{"2001:db8:0:1::1", ""},
 			{"127.0.0.1", ""},
 			{"127.0.0.1", ""},
@@ -182,7 +183,7 @@ func TestHTTPIsCounted(t *testing.T) {
 	}
 }
 
-// TestClientThatWaitsForTheStoreIsNotIdle is of a store that takes longer than a client may be
+// TestClientThatWaitsForTheStoreIsNotIdle has a store slower than a client may be
 // idle.
 func TestClientThatWaitsForTheStoreIsNotIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

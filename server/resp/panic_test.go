@@ -14,7 +14,7 @@ import (
 	"github.com/weirlimit/weir/store/memory"
 )
 
-// panicStore panics when a decision on the key "bad" is asked for.
+// panicStore panics in decisions on the key "bad".
 type panicStore struct{ store.Store }
 
 type panicBinding struct{ store.Binding }

@@ -37,8 +37,7 @@ func (c *conn) shift(to []byte) {
 	c.start, c.in = 0, to
 }
 
-// unpin drops the arguments of the last command, which would keep the buffer alive that they are
-// in.
+// unpin drops the arguments of the last command, which would keep their buffer alive.
 func (c *conn) unpin() {
 	clear(c.args[:cap(c.args)])
 	c.args = c.args[:0]
@@ -60,10 +59,10 @@ func (c *conn) holdReplies(size int) bool {
 	return true
 }
 
-// addressShare is the part of MaxBuffered that the clients of one address may hold.
+// addressShare is the part of MaxBuffered for the clients of one address.
 const addressShare = 4
 
-// account adds to the bytes that are held for all clients, and to those for the client's address.
+// account adds to the bytes held for all clients, and for the client's address.
 // It returns false, and adds nothing, if either would be too much.
 func (c *conn) account(more int64) bool {
 	if more == 0 {
@@ -93,8 +92,8 @@ const (
 	collectTime = time.Minute
 )
 
-// collect returns the memory of long buffers that were freed. A server that is quiet afterwards
-// would otherwise keep it for minutes, because it allocates too little to start a collection.
+// collect returns the memory of freed long buffers. A quiet server would otherwise keep the memory
+// for minutes, because its allocations start no collection.
 func (s *Server) collect(now time.Time) {
 	s.mu.Lock()
 	due := s.freed.Load() >= collectSize && now.Sub(s.collected) >= collectTime

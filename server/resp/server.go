@@ -19,7 +19,7 @@ type Server struct {
 	guard    *guard.Guard
 	started  time.Time
 	buffered atomic.Int64 // bytes of buffers, beyond what is usual for each
-	freed    atomic.Int64 // bytes of these that were freed since the last collection
+	freed    atomic.Int64 // bytes freed since the last collection
 	failedAt atomic.Int64 // seconds since 1970 when a failure was last logged
 
 	closingSince atomic.Pointer[time.Time] // when a shutdown began, or nil
@@ -34,7 +34,7 @@ type Server struct {
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
 	lastID    int64
-	past      Stats     // without the connections that are open
+	past      Stats     // without open connections
 	collected time.Time // when memory was last returned
 	done      sync.WaitGroup
 }

@@ -7,7 +7,7 @@ type Stats struct {
 	Connections int64 // open now
 	Accepted    int64 // connections
 	Refused     int64 // connections beyond MaxConnections or MaxPerAddress
-	Cut         int64 // connections that the server ended because of what they did, or did not
+	Cut         int64 // connections ended by the server for a reason
 	Reasons     guard.Counts
 	Counts
 }

@@ -9,9 +9,8 @@ import (
 // shrinkTime is how long a connection is idle before it gives its buffers back.
 const shrinkTime = 30 * time.Second
 
-// sweep cuts clients that do not read their replies or do not finish their commands, and idle ones.
-// One goroutine that looks at what connections count anyway spares each command the setting of a
-// deadline.
+// sweep cuts clients with unread replies or unfinished commands, and idle clients. A single
+// goroutine over the connections' counters spares each command the setting of a deadline.
 func (s *Server) sweep(stop <-chan struct{}) {
 	shortest := min(s.options.WriteTimeout, s.options.CommandTimeout)
 	if idle := s.options.IdleTimeout; idle > 0 {
@@ -57,7 +56,7 @@ func (s *Server) overdue(c *conn, now time.Time) (why guard.Reason, cut bool) {
 	switch {
 	case writes%2 == 1:
 		return guard.Unread, idle >= s.options.WriteTimeout
-	case !reads: // it waits for the store
+	case !reads: // the connection waits for the store
 		return 0, false
 	case c.seenUnfinished != 0:
 		return guard.Unfinished, now.Sub(c.unfinishedAt) >= s.options.CommandTimeout

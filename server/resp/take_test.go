@@ -36,7 +36,7 @@ func TestTakeAnswersSixIntegers(t *testing.T) {
 	}...)
 }
 
-// The empty key is a key: all requests that have it share its budget.
+// The empty key is a key: all its requests share its budget.
 func TestEmptyKeyIsOneKey(t *testing.T) {
 	_, address := start(t, resp.Options{Limiters: limiters.New(newStoppedClock())})
 	dial(t, address).expect([][2]string{

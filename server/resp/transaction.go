@@ -58,8 +58,8 @@ func (c *conn) forgetTransaction() {
 	c.pending = transaction{}
 }
 
-// enqueue puts the command in args off. After one that can't be carried out none will be, and none
-// is kept.
+// enqueue queues the command in args. After an invalid command none is carried out, and none is
+// kept.
 func (c *conn) enqueue(cmd *command) {
 	p := &c.pending
 	switch {
