@@ -82,6 +82,10 @@ func MaskClient(name string) string {
 		return source + "=" + identity.MaskPart(value)
 	case s.names():
 		return source + "=" + identity.Mask(value)
+	case s.v6 != 0:
+		if _, err := parsePrefix(value); err != nil {
+			return source + "=" + identity.Mask(value)
+		}
 	}
 	return name
 }

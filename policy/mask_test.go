@@ -117,8 +117,9 @@ func TestMaskClient(t *testing.T) {
 	_, hash, _ := strings.Cut(mask, "#")
 	for name, want := range map[string]string{
 		"": "", "acme": identity.Mask("acme"), secret: mask, "a=b": identity.Mask("a=b"),
-		"client_ip=192.0.2.7": "client_ip=192.0.2.7", "header:X-Api-Key=" + secret: "header:X-Api-Key=" + mask,
-		hashed: "hash:header:X-Api-Key=" + "#" + hash,
+		"client_ip=192.0.2.7": "client_ip=192.0.2.7", "client_ip=2001:db8::/64": "client_ip=2001:db8::/64", "client_ip=" + secret: "client_ip=" + mask,
+		"header:X-Api-Key=" + secret: "header:X-Api-Key=" + mask,
+		hashed:                       "hash:header:X-Api-Key=" + "#" + hash,
 	} {
 		if got := policy.MaskClient(name); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)

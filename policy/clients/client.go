@@ -56,6 +56,9 @@ func (c Client) Validate() error {
 func checkName(name string, show func(string) string) error {
 	canonical, err := policy.ClientName(name)
 	switch {
+	case err != nil && policy.NamesSource(name): // the error shows the value, which may be a secret under a wrong source
+		_, accepted, _ := strings.Cut(err.Error(), "; accepted: ")
+		return fmt.Errorf("clients: client is %s; accepted: %s", show(name), accepted)
 	case err != nil:
 		return fmt.Errorf("clients: %s", strings.TrimPrefix(err.Error(), "weir: "))
 	case canonical != name && strings.HasPrefix(canonical, "hash:"): // the name may hold a secret

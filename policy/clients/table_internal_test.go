@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -221,6 +222,24 @@ func TestBadRow(t *testing.T) {
 	// An expired row may be invalid, and deletes its client.
 	if next, err := table.with(map[string]*row{"b": {client: "b", limits: "?", from: since, until: 1}}, nil); err != nil || next.Len() != 1 || len(next.BadRows()) != 0 {
 		t.Error(err)
+	}
+}
+
+// A secret under a source that it can't have, as after names were changed to begin with client_ip=,
+// is masked in the error of its row.
+func TestBadRowMasksSecrets(t *testing.T) {
+	const secret = "sk_live_4f9a8b7c6d5e4f3a"
+	for _, name := range []string{"header:x-api-key=" + secret, "client_ip=" + secret, "client_ip=" + secret + "/24"} {
+		table, err := NewTable()
+		if err == nil {
+			table, err = table.with(map[string]*row{name: {client: name, plan: "gold", until: forever}}, nil)
+		}
+		if err != nil || len(table.BadRows()) != 1 {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if text := table.BadRows()[0].Error(); strings.Contains(text, "sk_live") || !strings.Contains(text, "sk_l") || !strings.Contains(text, "accepted: ") {
+			t.Errorf("the error is %s", text)
+		}
 	}
 }
 
