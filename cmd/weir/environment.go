@@ -84,6 +84,7 @@ func (e *environment) resolve(_ *kong.Context, _ *kong.Path, f *kong.Flag) (any,
 		// kong names the flag
 		return nil, fmt.Errorf("%s: %s", variable, strings.TrimPrefix(err.Error(), "--"+f.Name+": "))
 	}
+	f.Set = false // by the trial: kong drops the file name of a flag that is set already
 	e.used[f.Name] = variable
 	return value, nil
 }

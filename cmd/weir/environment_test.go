@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -83,6 +84,26 @@ func TestVariablesSetFlags(t *testing.T) {
 	}
 	if out, log, code := runProgram("policy", "explain", "/login"); code != exitOK || !strings.Contains(out, "login") {
 		t.Errorf("policy explain with WEIR_CONFIG: exit code %d, %s%s", code, log, out)
+	}
+}
+
+// WEIR_CONFIG names a file that must exist; the flags of such files take their variables as others do.
+func TestVariableOfAFile(t *testing.T) {
+	t.Setenv("WEIR_CLIENTS", "sqlite:"+filepath.Join(t.TempDir(), "clients.db"))
+	if out, log, code := runProgram("db", "migrate"); code != exitOK {
+		t.Fatal(out, log, code)
+	}
+	t.Setenv("WEIR_CONFIG", exampleConfig)
+	const want = `plan "nope" is of no policy`
+	if out, log, code := runProgram("clients", "set", "client_ip=192.0.2.7", "--plan", "nope"); code != exitError || !strings.Contains(log, want) {
+		t.Errorf("clients set: exit code %d, %s%s", code, log, out)
+	}
+	if out, log, code := runProgram("clients", "set", "client_ip=192.0.2.7", "--plan", "gold"); code != exitOK {
+		t.Errorf("clients set: exit code %d, %s%s", code, log, out)
+	}
+	t.Setenv("WEIR_CONFIG", "nope.yaml")
+	if out, log, code := runProgram("clients", "check"); code != exitUsage || !strings.Contains(log, "WEIR_CONFIG") {
+		t.Errorf("clients check: exit code %d, %s%s", code, log, out)
 	}
 }
 
