@@ -42,7 +42,7 @@ func TestTextsOfManyLimits(t *testing.T) {
 	for range 9 { // until each has found its place
 		all(some)()
 	}
-	// an average, which hides what others allocate meanwhile
+	// an average, which hides other allocations
 	made := testing.AllocsPerRun(100, func() {
 		for i := range int64(some) {
 			n.of(weir.Limit{Algorithm: weir.TokenBucket, Count: i + 1, Period: time.Second})

@@ -63,7 +63,7 @@ const (
 	// Renew takes the cost anew, for another Period, in place of what was taken with the same End. It is of concurrent limits. If the old lease
 	// is over it is a Take. For other algorithms it is a peek.
 	Renew
-	// Reserve is a Take whose units can be settled, by its ID, within its Life. If nobody does they
+	// Reserve is a Take whose units can be settled, by its ID, within its Life. Otherwise they
 	// are given back when that is over, as by a Cancel. A second Reserve of a live ID is a renewal:
 	// it is granted, takes nothing, and the reservation expires a Life from now, or at its old
 	// expiry if later. It is of an [Account].

@@ -3,7 +3,7 @@ package algorithm
 import "fmt"
 
 // Note returns a sentence about the difference between the limit and a limit of similar text, or ""
-// if there is none: 500/day begins anew each day of the calendar, 500/24h does not. So does a week.
+// if there is none: 500/day restarts each day of the calendar, 500/24h does not. So does a week.
 // A limit with a zone or an anchor has no note.
 func (l Limit) Note() string {
 	l = l.Canonical()

@@ -22,7 +22,7 @@ const maxText = 200
 //
 // The period and the lease are Go durations. Their units may also be sec, second, min, minute,
 // hour, the plurals of second, minute and hour, and d for 24 hours. A unit without a number is 1
-// unit: 10/s, 5/min. A bare d is rejected, because a day is ambiguous: 500/day begins anew at
+// unit: 10/s, 5/min. A bare d is rejected, because a day is ambiguous: 500/day restarts at
 // midnight, 500/1d is 500/24h.
 //
 // The returned limit is valid and in canonical form. The error is a [*LimitError].

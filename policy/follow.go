@@ -73,7 +73,7 @@ func (s *Set) reload(path string, data []byte, err error) error {
 }
 
 // Follow replaces the configuration whenever the file changes, until ctx ends; it returns ctx's
-// error. The file may be written anew, be renamed over, or be a link that comes to point elsewhere.
+// error. The file may be rewritten, replaced by a rename, or be a link that moves.
 // A change counts when two reads a quarter of a second apart are equal. A rejected change is logged
 // once, and shown in [Set.Status] until the next change; it is tried again after a change of the
 // clients, and every 10 seconds.

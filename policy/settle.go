@@ -32,9 +32,9 @@ func (s *Set) Commit(ctx context.Context, token string, cost int64) error {
 }
 
 // CommitLate is Commit for an unsettled token: if a reservation has expired, the whole cost is
-// charged all the same, as debt where there is no room. So work is charged whatever its length.
-// Call CommitLate once for each token: a second call charges the cost again. After an error, retry
-// with Commit.
+// charged all the same, as debt where there is no room. So work of any length is charged. Call
+// CommitLate once for each token: a second call charges the cost again. After an error, retry with
+// Commit.
 func (s *Set) CommitLate(ctx context.Context, token string, cost int64) error {
 	return s.commit(ctx, token, cost, true)
 }

@@ -135,9 +135,8 @@ func accountCommands(t *rapid.T) []byte {
 	}
 }
 
-// TestAccountHoldsWhatIsKept checks after each read that the account has at least what the
-// connections keep, stays within its bound, and is empty when they are
-// closed.
+// TestAccountHoldsWhatIsKept checks after each read that the account has at least the bytes that
+// the connections keep, stays within its bound, and is empty when they are closed.
 func TestAccountHoldsWhatIsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newTestServer()

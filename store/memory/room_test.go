@@ -108,7 +108,7 @@ func TestGrowthStaysWithinMaxBytes(t *testing.T) {
 	}
 }
 
-// TestRecordThatCannotGrow: it is denied without a change, settles what it holds, and goes on when
+// TestRecordThatCannotGrow: it is denied without a change, settles its holdings, and goes on when
 // there is memory again.
 func TestRecordThatCannotGrow(t *testing.T) {
 	s := memory.New(memory.Options{MaxBytes: memory.MinMaxBytes})
@@ -247,8 +247,8 @@ func TestOwnersAreBounded(t *testing.T) {
 	}
 }
 
-// TestNamesBeyondOwnersHaveOneBudget: a name that shares the part of the names beyond 4096 keeps its
-// units when other names are no longer in use.
+// TestNamesBeyondOwnersHaveOneBudget: a name that shares the part of the names beyond 4096 keeps
+// its units when other names are no longer in use.
 func TestNamesBeyondOwnersHaveOneBudget(t *testing.T) {
 	s := memory.New(memory.Options{})
 	var others []store.Binding
