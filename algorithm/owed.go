@@ -23,6 +23,21 @@ func (o *opened) owe(units, now int64) {
 	o.forgive(now)
 }
 
+// Owe returns the account with a debt of so many units more under p, if it has no limit yet. The
+// next operation pays the debt, as far as there is room from now on. A late Commit does the same at
+// once, but may need more memory for the state.
+func (a Account) Owe(p *Program, units, now int64) Account {
+	var x Extra
+	if a.Extra != nil {
+		x = *a.Extra
+	}
+	if a.Program != nil {
+		p = a.Program
+	}
+	x.Owed, x.Since = min(plus(x.Owed, units), p.mostOwed()), max(x.Since, now)
+	return of(p, a.State, x)
+}
+
 func (p *Program) mostOwed() int64 {
 	if p.capacity > math.MaxInt64/maxOwed {
 		return math.MaxInt64

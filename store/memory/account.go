@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -191,6 +192,10 @@ func (b *stateBinding) apply(h *stateShard, e *entry, op algorithm.Op, now int64
 	}
 	switch op.Kind {
 	case algorithm.Refund, algorithm.Cancel, algorithm.Commit, algorithm.Reset:
+		if op.Late && !holds(e.account, op.ID) {
+			b.owe(h, e, op.Cost, now)
+			return r.Verdict(), true
+		}
 		p := b.program
 		if e.account.Program != nil {
 			p = e.account.Program
@@ -203,6 +208,18 @@ func (b *stateBinding) apply(h *stateShard, e *entry, op algorithm.Op, now int64
 		return r.Verdict(), true
 	}
 	return b.store.denyFull(op, now, b.wait(now)), false
+}
+
+// holds reports whether the account has the reservation.
+func holds(a algorithm.Account, id int64) bool {
+	return a.Extra != nil &&
+		slices.ContainsFunc(a.Extra.Holds, func(h algorithm.Hold) bool { return h.ID == id })
+}
+
+// owe charges units of a late commit as a debt, whose memory does not grow with each commit.
+func (b *stateBinding) owe(h *stateShard, e *entry, units, now int64) {
+	a := e.account.Owe(b.program, units, now)
+	b.set(h, e, a, now, now)
 }
 
 // takesInPlace reports whether the operation is a take whose result fits the memory of the

@@ -267,6 +267,42 @@ func TestNamesBeyondOwnersHaveOneBudget(t *testing.T) {
 	}
 }
 
+// TestLateCommitsStayWithinMaxBytes: late commits without memory for an entry of a log each are
+// charged as a debt.
+func TestLateCommitsStayWithinMaxBytes(t *testing.T) {
+	s := memory.New(memory.Options{MaxBytes: memory.MinMaxBytes})
+	const count = 50_000
+	b := bindNamed(t, s, "name", fmt.Sprintf("sliding-log %d/1h", count)).binding
+	for i := 0; s.Stats().Refused == 0; i++ {
+		do(t, b, fmt.Sprint(i%20), algorithm.Op{Cost: 1}, int64(i))
+	}
+	used := count - do(t, b, "0", algorithm.Op{}, second).Remaining
+	const commits = 15_000
+	for i := range commits {
+		op := algorithm.Op{Kind: algorithm.Commit, Late: true, Cost: 1, ID: int64(i + 1)}
+		if v := do(t, b, "0", op, second+int64(i)); v.Granted != 1 {
+			t.Fatalf("commit %d: %+v", i, v)
+		}
+	}
+	if got := s.Stats(); got.Bytes > got.MaxBytes {
+		t.Errorf("%+v", got)
+	}
+	left := count - used - commits
+	if v := do(t, b, "0", algorithm.Op{Cost: left + 1}, 2*second); v.Granted >= 0 {
+		t.Errorf("of %d units, %d are taken: %+v", left, left+1, v)
+	}
+	// The log can be evicted an hour after the first entries, the commits are charged for longer.
+	for i := range 20 {
+		do(t, b, fmt.Sprint(i), algorithm.Op{Kind: algorithm.Cancel, Cost: 1}, 3601*second-1)
+	}
+	if v := do(t, b, "0", algorithm.Op{}, 3601*second-1); v.Remaining != count-commits {
+		t.Errorf("an hour after the takes: %+v, want %d", v, count-commits)
+	}
+	if v := do(t, b, "0", algorithm.Op{}, 3602*second); v.Remaining != count {
+		t.Errorf("an hour after the commits: %+v", v)
+	}
+}
+
 // TestLongNamesStayWithinMaxBytes: the store keeps only the start of a long name.
 func TestLongNamesStayWithinMaxBytes(t *testing.T) {
 	before := heap()
