@@ -38,7 +38,7 @@ func withUser(next http.Handler) http.Handler {
 			return
 		}
 		user, err := userName(r.PostForm.Get("user"))
-		if err != nil {
+		if err != nil || user == "" {
 			http.Error(w, "the user name is not valid", http.StatusBadRequest)
 			return
 		}
@@ -85,6 +85,7 @@ func Example_logins() {
 	post("192.0.2.1", "dave", "f")
 	post("192.0.2.1", "erin", "g")                           // one too many for the address
 	post("192.0.2.4", strings.Repeat("x", maxLogin), "long") // too long
+	post("192.0.2.5", " ", "h")                              // no name
 	// Output:
 	// 192.0.2.1 ann: 204
 	// 192.0.2.1 ann: 401
@@ -95,4 +96,5 @@ func Example_logins() {
 	// 192.0.2.1 dave: 401
 	// 192.0.2.1 erin: 429
 	// 192.0.2.4 xxxxxxxx: 400
+	// 192.0.2.5 : 400
 }
