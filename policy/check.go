@@ -121,9 +121,31 @@ func (v *rules) applied(r *facts, list []applied) ([]applied, error) {
 		list = append(list, a)
 	}
 	if len(r.wrong) > 0 {
-		return nil, r.wrong[0]
+		if err := v.enforcedBounds(r.Request); err != nil {
+			return nil, err
+		}
 	}
 	return list, nil
+}
+
+// enforcedBounds returns an error if an enforced policy reads a part of the request beyond its bound.
+// For a policy in shadow mode, which decides nothing, such a part has no values.
+func (v *rules) enforcedBounds(request *Request) error {
+	r := facts{Request: request}
+	for i := range v.index.alternatives {
+		a := &v.index.alternatives[i]
+		if rule := &v.rules[a.policy]; rule.role == Enforced && a.matchesPath(r.Path) && a.matches(&r) {
+			_ = rule.key.key(&r)
+			if v.clients != nil {
+				_, _ = rule.client.value(&r)
+			}
+			_, _, _ = rule.cost.cost(&r)
+		}
+	}
+	if len(r.wrong) > 0 {
+		return r.wrong[0]
+	}
+	return nil
 }
 
 // enforces reports whether the policy can deny the request.

@@ -8,8 +8,8 @@ import (
 )
 
 // Bounds on a request. Policies refuse a request with a method, host or path beyond them with a
-// [RequestError], and a query, header, cookie or attribute beyond them where a policy reads it: a
-// request too long for a match is never decided as a request without a policy.
+// [RequestError], and a query, header, cookie or attribute beyond them where an enforced policy reads
+// it: a request too long for a match is never decided as a request without a policy.
 const (
 	MaxMethod     = 128      // bytes
 	MaxHost       = 1 << 10  // bytes

@@ -64,6 +64,7 @@ func TestRequestsBeyondTheBounds(t *testing.T) {
   - {name: cookie, match: {path: /c}, key: ["cookie:sid"], limits: [1000/1s]}
   - {name: attribute, match: {path: /a}, key: ["attribute:user"], limits: [1000/1s]}
   - {name: cost, match: {path: /cost}, key: client_ip, cost: "header:X-Cost", limits: [1000/1s]}
+  - {name: shadow, mode: shadow, match: {path: /s, query: {user: "*"}}, key: ["query:page"], limits: [1000/1s]}
 `, policy.Options{})
 	long := func(n int) string { return strings.Repeat("x", n) }
 	for name, c := range map[string]struct {
@@ -88,6 +89,7 @@ func TestRequestsBeyondTheBounds(t *testing.T) {
 		"many cookies":       {"GET /c", func(r *policy.Request) { r.Header.Set("Cookie", strings.Repeat("a=b;", 1000)+"sid=1") }, `header Cookie is "1001 cookies"`},
 		"an attribute":       {"GET /a", func(r *policy.Request) { r.Attributes["user"] = long(policy.MaxValue + 1) }, `attribute user is "32769 bytes"`},
 		"another attribute":  {"GET /a", func(r *policy.Request) { r.Attributes["other"] = long(1 << 20) }, ""},
+		"a query in shadow":  {"GET /s", func(r *policy.Request) { r.RawQuery = long(policy.MaxQuery + 1) }, ""},
 		"a cost in a header": {"GET /cost", func(r *policy.Request) { r.Header["X-Cost"] = make([]string, 1001) }, `header X-Cost is "1001 values"`},
 	} {
 		r := request(c.line)
