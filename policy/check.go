@@ -128,8 +128,8 @@ func (v *rules) applied(r *facts, list []applied) ([]applied, error) {
 	return list, nil
 }
 
-// enforcedBounds returns an error if an enforced policy reads a part of the request beyond its bound.
-// For a policy in shadow mode, which decides nothing, such a part has no values.
+// enforcedBounds returns an error if an enforced policy reads a part of the request beyond its
+// bound. For a policy in shadow mode, which decides nothing, such a part has no values.
 func (v *rules) enforcedBounds(request *Request) error {
 	r := facts{Request: request}
 	for i := range v.index.alternatives {

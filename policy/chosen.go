@@ -20,8 +20,8 @@ func (s keySource) chosenByClient() bool {
 // isFact reports whether the source is a fact about each request: method, host or path.
 func (s keySource) isFact(name string) bool { return strings.TrimPrefix(s.text, hashPrefix) == name }
 
-// choosesMethod reports whether the policy matches requests of any method. Handlers of net/http serve
-// methods that a client makes up, unless they are registered for some.
+// choosesMethod reports whether the policy matches requests of any method. Handlers of net/http
+// serve methods that a client makes up, unless they are registered for some.
 func (c *Policy) choosesMethod() bool {
 	return len(c.Match) == 0 || slices.ContainsFunc(c.Match, func(m Match) bool { return m.Method == nil })
 }

@@ -34,8 +34,8 @@ func TestDocumentedSamples(t *testing.T) {
 	}
 }
 
-// Samples of policies in the documentation and in examples have no warning: nobody should copy a policy
-// that clients can avoid.
+// Samples of policies in the documentation and in examples have no warning: nobody should copy a
+// policy that clients can avoid.
 func TestSamplesHaveNoWarning(t *testing.T) {
 	fenced, indented, quoted := regexp.MustCompile("(?s)```yaml\n(policies:.*?)```"),
 		regexp.MustCompile(`(?m)^    policies:\n(?:      .*\n)+`), regexp.MustCompile("(?s)`\n(policies:\n.*?)`")
@@ -77,8 +77,8 @@ func TestSamplesHaveNoWarning(t *testing.T) {
 	}
 }
 
-// In the sample file the budget of a tenant does not grow with the API keys and addresses that a client makes
-// up.
+// In the sample file the budget of a tenant does not grow with the API keys and addresses that a
+// client makes up.
 func TestSampleFileBoundsInventedKeys(t *testing.T) {
 	set, err := policy.Load(t.Context(), "../examples/weir.yaml", policy.Options{})
 	if err != nil {

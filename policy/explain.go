@@ -166,8 +166,8 @@ func (v *rules) mismatch(policy int, r *facts) *Mismatch {
 	return best
 }
 
-// mismatch returns the first thing that does not hold, and how many held before. It masks the values
-// of sources that are secret.
+// mismatch returns the first thing that does not hold, and how many held before. It masks the
+// values of sources that are secret.
 func (a *alternative) mismatch(r *facts, secret func(source) bool) (m *Mismatch, held int) {
 	if !a.matchesPath(r.Path) {
 		var texts []string

@@ -8,15 +8,16 @@ import (
 )
 
 // Bounds on a request. Policies refuse a request with a method, host or path beyond them with a
-// [RequestError], and a query, header, cookie or attribute beyond them where an enforced policy reads
-// it: a request too long for a match is never decided as a request without a policy.
+// [RequestError], and a query, header, cookie or attribute beyond them where an enforced policy
+// reads it: a request too long for a match is never decided as a request without a policy.
 const (
 	MaxMethod     = 128      // bytes
 	MaxHost       = 1 << 10  // bytes
 	MaxPath       = 8 << 10  // bytes, decoded
 	MaxQuery      = 32 << 10 // bytes, as in the URL
 	MaxParameters = 1000     // parameters of the query, cookies, or values of one header
-	MaxValue      = 32 << 10 // bytes of the values of one header, of the cookies, or of one attribute
+	// bytes of the values of one header, of the cookies, or of one attribute
+	MaxValue = 32 << 10
 )
 
 // facts are a request and its parsed parts. Each part is parsed at most once for all policies, when

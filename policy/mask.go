@@ -54,8 +54,8 @@ func (s *keySource) mask(text string) string {
 // names reports whether the value is a name of the client, and not a property of its request.
 func (s *keySource) names() bool { return s.of.kind != "" || s.hash }
 
-// identifies reports whether a policy distinguishes clients by the source, or the source is a header
-// that holds credentials.
+// identifies reports whether a policy distinguishes clients by the source, or the source is a
+// header that holds credentials.
 func (v *rules) identifies(s source) bool {
 	if s.kind == header && holdsCredentials(s.name) {
 		return true

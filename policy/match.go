@@ -11,7 +11,8 @@ import (
 // A Match says which requests a policy is for: those for which all that is given here holds, of each list at least one. The zero Match is for all.
 type Match struct {
 	// Method are methods such as POST, in any case. GET includes HEAD, unless an enforced policy
-	// with limits lists HEAD, is not for these GETs, and matches all further conditions of this Match.
+	// with limits lists HEAD, is not for these GETs, and matches all further conditions of this
+	// Match.
 	Method []string
 	// Path is exact, or a pattern: * stands for any number of characters other than /, ** for any number of segments, and
 	// regex: precedes a regular expression, as package regexp has them, for the whole path. All of them take any character, newlines too.

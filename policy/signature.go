@@ -58,7 +58,8 @@ func (k tokenKeys) read(text string) (t token, err error) {
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	switch {
-	case err != nil || len(b) <= signatureBytes || strings.ContainsAny(text, "\r\n"): // which base64 skips
+	// which base64 skips
+	case err != nil || len(b) <= signatureBytes || strings.ContainsAny(text, "\r\n"):
 		return t, ErrToken
 	case b[0] != tokenVersion:
 		return t, fmt.Errorf("%w; it is of version %d, accepted: %d", ErrToken, b[0], tokenVersion)

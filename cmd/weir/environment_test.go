@@ -87,7 +87,8 @@ func TestVariablesSetFlags(t *testing.T) {
 	}
 }
 
-// WEIR_CONFIG names a file that must exist; the flags of such files take their variables as others do.
+// WEIR_CONFIG names a file that must exist; the flags of such files take their variables as others
+// do.
 func TestVariableOfAFile(t *testing.T) {
 	t.Setenv("WEIR_CLIENTS", "sqlite:"+filepath.Join(t.TempDir(), "clients.db"))
 	if out, log, code := runProgram("db", "migrate"); code != exitOK {

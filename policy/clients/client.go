@@ -56,7 +56,8 @@ func (c Client) Validate() error {
 func checkName(name string, show func(string) string) error {
 	canonical, err := policy.ClientName(name)
 	switch {
-	case err != nil && policy.NamesSource(name): // the error shows the value, which may be a secret under a wrong source
+	// the error shows the value, which may be a secret under a wrong source
+	case err != nil && policy.NamesSource(name):
 		_, accepted, _ := strings.Cut(err.Error(), "; accepted: ")
 		return fmt.Errorf("clients: client is %s; accepted: %s", show(name), accepted)
 	case err != nil:

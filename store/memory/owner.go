@@ -15,7 +15,8 @@ const (
 	commonOwner = 1
 	// mostOwners is how many owners a store has at most.
 	mostOwners = 4096
-	// maxLabel is the most bytes of a label: a name may be long, and the room does not count owners.
+	// maxLabel is the most bytes of a label: a name may be long, and the room does not count
+	// owners.
 	maxLabel = 64
 )
 

@@ -42,8 +42,8 @@ func (h *stateShard) try(a algorithm.Account, p *algorithm.Program, op algorithm
 	return a, r
 }
 
-// stateWords returns the words of memory beyond the entry for a state of n words. has is the number of
-// words that the entry has. A growing state gets room for an eighth more.
+// stateWords returns the words of memory beyond the entry for a state of n words. has is the number
+// of words that the entry has. A growing state gets room for an eighth more.
 func stateWords(n, has int) int {
 	switch {
 	case n <= shortState:
