@@ -14,7 +14,7 @@ type Decision struct {
 	// Failed is the error of the store if it could not decide; policies then did as their on_store_error says.
 	Failed error
 	// Token settles the request when its work is done, if there is something to settle: a lease of
-	// a concurrency limit, or a reservation. It is signed text, for every process with the store
+	// a concurrency limit, or a reservation. It is encrypted text, for every process with the store
 	// and the key (Options.TokenKeys). Otherwise, and if the request is denied, it is empty.
 	Token string
 }

@@ -16,8 +16,7 @@ const (
 	MaxPath       = 8 << 10  // bytes, decoded
 	MaxQuery      = 32 << 10 // bytes, as in the URL
 	MaxParameters = 1000     // parameters of the query, cookies, or values of one header
-	// bytes of the values of one header, of the cookies, or of one attribute
-	MaxValue = 32 << 10
+	MaxValue      = 32 << 10 // bytes of one header's values, of the cookies, or of an attribute
 )
 
 // facts are a request and its parsed parts. Each part is parsed at most once for all policies, when

@@ -23,7 +23,7 @@ type Options struct {
 	Log *slog.Logger
 	// Clock tells the time instead of the store, for traffic of another time. nil is the store's own clock. A store that decides by its engine's clock does not take it.
 	Clock func() time.Time
-	// TokenKeys sign the tokens of decisions: the first signs, and all of them verify. Up to 4 keys
+	// TokenKeys encrypt the tokens of decisions: the first encrypts, and all decrypt. Up to 4 keys
 	// of 32 or more random bytes. Sets over one store settle each other's tokens if they share the
 	// keys. Empty: a random key, which is lost with the Set, so that no other Set accepts its
 	// tokens.

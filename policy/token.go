@@ -10,8 +10,8 @@ import (
 	"github.com/weirlimit/weir/store"
 )
 
-// ErrToken is the error for a text without the form of a token of this version, or without a
-// signature by a key of the Set (Options.TokenKeys).
+// ErrToken is the error for a text without the form of a token of this version, or that no key of
+// the Set encrypted (Options.TokenKeys).
 var ErrToken = errors.New("weir: this is no token; accepted: the one of a decision, as it was given")
 
 // ErrSettled is the error for a settled or expired token.
@@ -31,10 +31,10 @@ const tokenVersion = 2
 
 // A token lists the holdings of a request. As text it is:
 //
-//	version, reservation (varint), its life, number of holdings, each as flags, name, limit, key, units, end; signature
+//	version, salt, and encrypted: reservation (varint), its life, number of holdings, each as flags, name, limit, key, units, end
 //
-// in base64url, where numbers are uvarints and texts have their length before them. The signature
-// covers all bytes before it. A token works with every Set over the store with the key.
+// in base64url, where numbers are uvarints and texts have their length before them. A token works
+// with every Set over the store with the key.
 type token struct {
 	id   int64 // of the reservations
 	life int64 // of each reservation, from its start or renewal, in nanoseconds
@@ -70,10 +70,9 @@ func (c *checking) hold(k *claim, p store.Part, o store.Outcome, local bool) {
 	*c.held = append(*c.held, h)
 }
 
-// body returns all of the token but its signature.
+// body returns the part of the token that is encrypted.
 func (t token) body() []byte {
-	b := []byte{tokenVersion}
-	b = binary.AppendVarint(b, t.id)
+	b := binary.AppendVarint(nil, t.id)
 	b = binary.AppendUvarint(b, uint64(t.life))
 	b = binary.AppendUvarint(b, uint64(len(t.held)))
 	for i := range t.held {
@@ -100,10 +99,7 @@ func flags(set ...bool) (b byte) {
 
 // parseToken reads the body of a token. All errors are ErrToken.
 func parseToken(b []byte) (t token, err error) {
-	if len(b) == 0 || b[0] != tokenVersion {
-		return t, ErrToken
-	}
-	r := tokenReader{b: b[1:]}
+	r := tokenReader{b: b}
 	t.id, t.life = r.varint(), int64(r.uvarint())
 	n := r.uvarint()
 	if n > maxHoldings {

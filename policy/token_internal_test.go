@@ -45,42 +45,55 @@ func TestTokensAreReadAsTheyWereWritten(t *testing.T) {
 	})
 }
 
-// Tokens are signed with the first key, and read with any key, so a key can be replaced.
+// Tokens are encrypted with the first key, and read with any key, so a key can be replaced.
 func TestTokenKeysAreReplaced(t *testing.T) {
 	want := token{held: []holding{{name: "a/1", limit: weir.MustParseLimit("100/1m"), units: 1}}}
 	for _, c := range []struct {
-		signs, reads tokenKeys
-		ok           bool
+		writes, reads tokenKeys
+		ok            bool
 	}{
 		{testKeys(1), testKeys(1), true}, {testKeys(1), testKeys(2), false}, {testKeys(1), testKeys(2, 1), true}, {testKeys(2, 1), testKeys(1, 2), true},
 		{testKeys(2, 1), testKeys(1), false},
 	} {
-		if _, err := c.reads.read(c.signs.text(want)); (err == nil) != c.ok || err != nil && !errors.Is(err, ErrToken) {
-			t.Errorf("signed with %d and read with %d: %v", c.signs[0][0], c.reads[0][0], err)
+		if _, err := c.reads.read(c.writes.text(want)); (err == nil) != c.ok || err != nil && !errors.Is(err, ErrToken) {
+			t.Errorf("written with %d and read with %d: %v", c.writes[0][0], c.reads[0][0], err)
 		}
 	}
 }
 
-// FuzzToken parses any body. A valid body survives a signature and another read, and is refused
-// without the signature.
+// A token shows nothing of its holdings, and no two tokens are equal.
+func TestTokensShowNoKeys(t *testing.T) {
+	keys, secret := testKeys(1), token{held: []holding{{name: "a/1", limit: weir.MustParseLimit("100/1m"), key: "sk_live_51H8", units: 1}}}
+	text := keys.text(secret)
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || bytes.Contains(b, []byte("sk_live")) || bytes.Contains(b, []byte("100/1m")) {
+		t.Errorf("%q, error %v", b, err)
+	}
+	if text == keys.text(secret) {
+		t.Error("two tokens are equal")
+	}
+}
+
+// FuzzToken parses any body. A valid body survives encryption and another read, and is refused
+// without it.
 func FuzzToken(f *testing.F) {
 	f.Add(token{id: 7, life: int64(time.Minute), held: []holding{{name: "a/1", limit: weir.MustParseLimit("100/1m"), key: "k", units: 3, said: true}}}.body())
 	f.Add(token{held: []holding{{name: "a/1", limit: weir.MustParseLimit("concurrent 10 lease=30s"), key: "", units: 1, end: 1 << 60, lease: true}}}.body())
-	f.Add([]byte{tokenVersion, 0, 0, 65})
+	f.Add([]byte{0, 0, 65})
 	f.Add([]byte{1, 2, 3})
 	keys, other := testKeys(1), testKeys(2)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		found, err := parseToken(body)
-		signed := base64.RawURLEncoding.EncodeToString(append(bytes.Clone(body), sign(keys[0], body)...))
-		read, readErr := keys.read(signed)
-		if (err == nil) != (readErr == nil) && len(signed) < 80_000 || err == nil && readErr == nil && !reflect.DeepEqual(read, found) {
-			t.Errorf("parsed %+v, error %v; read with its signature %+v, error %v", found, err, read, readErr)
+		sealed := base64.RawURLEncoding.EncodeToString(seal(keys[0], body))
+		read, readErr := keys.read(sealed)
+		if (err == nil) != (readErr == nil) && len(sealed) < 80_000 || err == nil && readErr == nil && !reflect.DeepEqual(read, found) {
+			t.Errorf("parsed %+v, error %v; read after encryption %+v, error %v", found, err, read, readErr)
 		}
-		if _, err := other.read(signed); !errors.Is(err, ErrToken) {
+		if _, err := other.read(sealed); !errors.Is(err, ErrToken) {
 			t.Errorf("read with another key: error %v", err)
 		}
 		if _, err := keys.read(base64.RawURLEncoding.EncodeToString(body)); !errors.Is(err, ErrToken) {
-			t.Errorf("read without a signature: error %v", err)
+			t.Errorf("read as plain text: error %v", err)
 		}
 		if err != nil {
 			if !errors.Is(err, ErrToken) {

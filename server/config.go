@@ -66,7 +66,7 @@ type Config struct {
 	// the file of policies says.
 	Clients, ClientsSnapshot string
 	// TokenKeys are the paths of files of at least 32 random bytes, the keys of the tokens of
-	// checks: the first signs, and all of them verify. Up to 4, read by Open; world-readable files
+	// checks: the first encrypts, and all decrypt. Up to 4, read by Open; world-readable files
 	// are refused. Servers over one store settle each other's tokens if they share the keys. Empty:
 	// a random key, which is lost when the server ends.
 	TokenKeys []string

@@ -23,7 +23,7 @@ func (c Config) checkTokenKeys() error {
 	case len(c.TokenKeys) == 0:
 		return nil
 	case c.Policies == "":
-		return &ConfigError{"token-key", strconv.Quote(c.TokenKeys[0]), "there are no policies whose tokens it would sign", "nothing, or config too"}
+		return &ConfigError{"token-key", strconv.Quote(c.TokenKeys[0]), "there are no policies whose tokens it would encrypt", "nothing, or config too"}
 	case slices.Contains(c.TokenKeys, ""):
 		return &ConfigError{"token-key", `""`, "empty", keyAccepted}
 	case len(c.TokenKeys) > policy.MaxTokenKeys:
@@ -32,7 +32,7 @@ func (c Config) checkTokenKeys() error {
 	return nil
 }
 
-// tokenKeys reads the files of keys that sign tokens. A key is all bytes of its file.
+// tokenKeys reads the files of keys that encrypt tokens. A key is all bytes of its file.
 func (c Config) tokenKeys() (keys [][]byte, err error) {
 	for _, path := range c.TokenKeys {
 		key, err := readTokenKey(path)
