@@ -33,13 +33,19 @@ func (h *stateShard) try(a algorithm.Account, p *algorithm.Program, op algorithm
 	a, r := a.Apply(p, op, now)
 	h.scratch = nil
 	// otherwise a previous limit may have the memory
-	if plain && a.Extra == nil && cap(a.State) <= mostScratch {
+	if plain && a.Extra == nil && cap(a.State) <= h.table.mostScratch() {
 		h.scratch = a.State[:0]
 	}
 	if more := cap(h.scratch) - had; more != 0 {
 		h.table.store.room.bytes.Add(wordBytes * int64(more))
 	}
 	return a, r
+}
+
+// mostScratch returns how many words of scratch memory a shard keeps: all of them together at most
+// a sixteenth of the store.
+func (t *stateTable) mostScratch() int {
+	return int(min(mostScratch, t.store.room.maxBytes/(16*stateShards*wordBytes)))
 }
 
 // stateWords returns the words of memory beyond the entry for a state of n words. has is the number

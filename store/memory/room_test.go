@@ -303,6 +303,19 @@ func TestLateCommitsStayWithinMaxBytes(t *testing.T) {
 	}
 }
 
+// TestScratchMemoryIsSmall: what operations on large states keep leaves a small store usable.
+func TestScratchMemoryIsSmall(t *testing.T) {
+	s := memory.New(memory.Options{MaxBytes: memory.MinMaxBytes})
+	b := bindNamed(t, s, "name", "sliding-buckets 9/1h cells=3600").binding
+	for i := range 2000 {
+		do(t, b, fmt.Sprint(i), algorithm.Op{Cost: 1}, 0)
+		do(t, b, fmt.Sprint(i), algorithm.Op{Kind: algorithm.Reset}, 0)
+	}
+	if got := s.Stats(); got.Keys != 0 || got.Bytes > got.MaxBytes/8 {
+		t.Errorf("without keys: %+v", got)
+	}
+}
+
 // TestLongNamesStayWithinMaxBytes: the store keeps only the start of a long name.
 func TestLongNamesStayWithinMaxBytes(t *testing.T) {
 	before := heap()

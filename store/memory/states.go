@@ -23,7 +23,7 @@ const (
 	shrunkFrom = 32
 	// mostSwept is how many are looked at when the store is full.
 	mostSwept = 256
-	// mostScratch is how many words of scratch memory a shard keeps.
+	// mostScratch is the most words of scratch memory that a shard of a large store keeps.
 	mostScratch = 8192
 )
 
