@@ -388,13 +388,27 @@ func TestStoreNeverAdmitsMoreThanAModel(t *testing.T) {
 					left = append(left, old)
 				}
 			}
-			if accounts[at] = left; len(left) == 0 {
+			if accounts[at] = distinct(left); len(left) == 0 {
 				t.Fatalf("%s %+v on %s: got %+v, which no account has", limit, op, at, got)
+			}
+			if len(accounts[at]) > 100 {
+				return // too many are possible to go on
 			}
 			if st := s.Stats(); st.Bytes > st.MaxBytes {
 				t.Fatalf("%+v", st)
 			}
 		}
+	})
+}
+
+// distinct returns the accounts without those that stand twice in the list.
+func distinct(accounts []algorithm.Account) []algorithm.Account {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(accounts, func(a algorithm.Account) bool {
+		text := fmt.Sprint(a.Head(), a.State)
+		again := seen[text]
+		seen[text] = true
+		return again
 	})
 }
 
