@@ -28,9 +28,6 @@ func TestLeaseOfAStoppedProcess(t *testing.T) {
 		holdLease(t, url)
 		return
 	}
-	if testing.Short() {
-		t.Skip("needs redis-server")
-	}
 	url := engine.Redis(t).URL()
 	l := leases(t, url)
 	holder := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestLeaseOfAStoppedProcess$")
@@ -112,9 +109,6 @@ func holdLease(t *testing.T, url string) {
 
 // On an engine, a released place is reused, and leases outlive their length.
 func TestAcquireOnAnEngine(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs redis-server")
-	}
 	url := engine.Redis(t).URL()
 	here, there := leases(t, url), leases(t, url)
 	lease, err := here.Acquire(t.Context(), "k", 1)
