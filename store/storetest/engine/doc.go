@@ -5,6 +5,9 @@
 // also if the test binary is killed. What it logged is shown if the test fails. For an engine that several tests share
 // see [Shared].
 //
+// A [Proxy] between a store and its engine delays, throttles, holds, drops, half-closes and resets
+// connections.
+//
 // A test whose engine is not installed is skipped with the reason. With WEIR_ENGINES=require in the environment
 // it fails instead, except for Valkey, which is always optional.
 package engine

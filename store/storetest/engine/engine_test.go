@@ -33,6 +33,7 @@ func TestEnginesStartStopAndStartAgain(t *testing.T) {
 			for _, again := range []func(testing.TB){
 				func(t testing.TB) { s.Restart(t) },
 				func(t testing.TB) { s.Kill(t); s.Start(t) },
+				func(t testing.TB) { s.KillAll(t); s.Start(t) },
 				func(t testing.TB) { s.Pause(t); s.Resume(t); s.Stop(t); s.Start(t) },
 			} {
 				began = time.Now()

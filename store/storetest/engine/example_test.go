@@ -27,6 +27,16 @@ func ExampleServer() {
 	server.Resume(t)
 }
 
+// A network that loses replies for a while, and resets connections.
+func ExampleProxy() {
+	server := engine.Memcached(t)
+	proxy := engine.NewProxy(t, server)
+	fmt.Println("connect to", proxy.Addr())
+	proxy.Set(engine.Fault{Replies: engine.Flow{Drop: true}})
+	proxy.Heal()
+	proxy.Cut()
+}
+
 // One server for all tests of a package.
 func ExampleShared() {
 	postgres := engine.Shared(func(t testing.TB) *engine.Server { return engine.Postgres(t) })

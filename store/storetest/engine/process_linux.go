@@ -69,26 +69,50 @@ func (u *engineUser) own(path string) error {
 	return os.Chown(path, u.uid, u.gid)
 }
 
-func (s *Server) pause() error  { return s.signalAll(syscall.SIGSTOP) }
-func (s *Server) resume() error { return s.signalAll(syscall.SIGCONT) }
+func (s *Server) pause() error {
+	_, err := s.signalAll(syscall.SIGSTOP)
+	return err
+}
 
-// signalAll signals the process and its children, first the process, so that it makes no more of them.
-func (s *Server) signalAll(signal syscall.Signal) error {
+func (s *Server) resume() error {
+	_, err := s.signalAll(syscall.SIGCONT)
+	return err
+}
+
+// kill ends the process and its children with SIGKILL. They are stopped before, so that none of them
+// reacts to the end of another.
+func (s *Server) kill() error {
+	children, err := s.signalAll(syscall.SIGSTOP)
+	if err != nil {
+		return err
+	}
+	s.cmd.Process.Kill()
+	for _, pid := range children {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+	<-s.ended
+	return nil
+}
+
+// signalAll signals the process and its children, first the process, so that it makes no more of
+// them. It returns the children.
+func (s *Server) signalAll(signal syscall.Signal) (children []int, err error) {
 	if !s.running() {
-		return fmt.Errorf("%s does not run", s.exe)
+		return nil, fmt.Errorf("%s does not run", s.exe)
 	}
 	if err := s.cmd.Process.Signal(signal); err != nil {
-		return err
+		return nil, err
 	}
 	pid := strconv.Itoa(s.Pid())
 	text, err := os.ReadFile("/proc/" + pid + "/task/" + pid + "/children")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for child := range strings.FieldsSeq(string(text)) {
 		if id, err := strconv.Atoi(child); err == nil {
 			syscall.Kill(id, signal) // it may have ended since
+			children = append(children, id)
 		}
 	}
-	return nil
+	return children, nil
 }

@@ -21,3 +21,5 @@ func fork(cmd *exec.Cmd) error { return cmd.Start() }
 func (s *Server) pause() error { return errors.ErrUnsupported }
 
 func (s *Server) resume() error { return errors.ErrUnsupported }
+
+func (s *Server) kill() error { return errors.ErrUnsupported }

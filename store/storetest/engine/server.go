@@ -217,7 +217,16 @@ func (s *Server) Kill(t testing.TB) {
 	s.end(s.engine.crash)
 }
 
-// Start starts the engine again after Stop or Kill. It returns when it is ready.
+// KillAll ends all processes of the engine with SIGKILL, so that none of them can clean up. Kill
+// lets PostgreSQL end its own children.
+func (s *Server) KillAll(t testing.TB) {
+	t.Helper()
+	if err := s.kill(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Start starts the engine again after Stop, Kill or KillAll. It returns when it is ready.
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
 	if s.running() {
