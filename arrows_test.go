@@ -25,10 +25,11 @@ var arrows = map[string][]string{
 	"store/storetest/engine": {},
 	"":                       {"algorithm", "store", "store/memory"},
 	"identity":               {},
+	"internal/follow":        {},
 	"internal/nearest":       {},
 	"internal/panics":        {},
 	"identity/bearer":        {"identity"},
-	"policy":                 {"", "algorithm", "store", "store/memory", "identity", "internal/nearest", "internal/panics"},
+	"policy":                 {"", "algorithm", "store", "store/memory", "identity", "internal/follow", "internal/nearest", "internal/panics"},
 	"policy/clients":         {"", "identity", "policy", "internal/nearest"},
 	"admission":              {"", "store", "store/memory", "identity", "policy"},
 	"httplimit/header":       {"", "algorithm", "admission"},
@@ -43,7 +44,7 @@ var arrows = map[string][]string{
 	"server/resp":            {"", "algorithm", "store", "policy", "server/limiters", "server/checks", "server/guard"},
 	"server/httpapi":         {"", "algorithm", "store", "policy", "server/limiters", "server/checks", "server/guard"},
 	"server/engines":         {"store", "store/redis", "store/postgres", "store/memcached", "store/remote", "internal/nearest"},
-	"server":                 {"server/proxied", "server/guard", "", "algorithm", "store", "store/memory", "policy", "policy/clients", "server/limiters", "server/checks", "server/resp", "server/httpapi", "server/engines"},
+	"server":                 {"server/proxied", "server/guard", "", "algorithm", "store", "store/memory", "policy", "policy/clients", "server/limiters", "server/checks", "server/resp", "server/httpapi", "server/engines", "internal/follow"},
 	"cmd/weir":               {"", "algorithm/bounds", "store/memory", "store/postgres", "identity", "policy", "policy/clients", "replay", "server", "server/checks", "server/engines"},
 }
 

@@ -97,7 +97,7 @@ func Load(ctx context.Context, path string, o Options) (*Set, error) {
 }
 
 func readFile(ctx context.Context, path string) (*Config, error) {
-	data, err := readWithin(ctx, path)
+	data, err := read(ctx, path)
 	if err != nil {
 		return nil, err
 	}

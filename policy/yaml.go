@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/weirlimit/weir/internal/follow"
 	"github.com/weirlimit/weir/internal/nearest"
 )
 
@@ -22,7 +23,7 @@ func Parse(data []byte, name string) (*Config, error) {
 	if name == "" {
 		name = "weir.yaml"
 	}
-	r := reader{problems{guesses: map[string]bool{}, config: &Config{file: name, sum: digest(data, nil), where: map[string]position{}}}}
+	r := reader{problems{guesses: map[string]bool{}, config: &Config{file: name, sum: follow.Digest(data, nil), where: map[string]position{}}}}
 	if root := r.document(data); root != nil {
 		r.config.where[""] = position{root.Line, root.Column}
 		r.root(root)

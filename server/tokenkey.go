@@ -3,12 +3,11 @@ package server
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 
+	"github.com/weirlimit/weir/internal/follow"
 	"github.com/weirlimit/weir/policy"
 )
 
@@ -49,33 +48,9 @@ func (c Config) tokenKeys() (keys [][]byte, err error) {
 }
 
 func readTokenKey(path string) ([]byte, error) {
-	info, err := os.Stat(path) // before Open, which could wait for ever on a pipe
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, errors.New("not a regular file")
+	key, err := follow.ReadSecret(path, maxTokenKey)
+	if err == nil && len(key) < policy.MinTokenKey {
+		err = fmt.Errorf("%d bytes", len(key))
 	}
-	f, err := os.Open(path) //nolint:gosec // the operator names the file
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	if info, err = f.Stat(); err != nil {
-		return nil, err
-	}
-	// where modes do not show access
-	if mode := info.Mode().Perm(); mode&0o007 != 0 && runtime.GOOS != "windows" {
-		return nil, fmt.Errorf("mode %04o lets everybody read or write it", mode)
-	}
-	key, err := io.ReadAll(io.LimitReader(f, maxTokenKey+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(key) > maxTokenKey:
-		return nil, fmt.Errorf("more than %d bytes", maxTokenKey)
-	case len(key) < policy.MinTokenKey:
-		return nil, fmt.Errorf("%d bytes", len(key))
-	}
-	return key, nil
+	return key, err
 }

@@ -62,7 +62,7 @@ func TestServersShareTokenKeys(t *testing.T) {
 // A file unfit for a key is refused with its name, the reason, and the command for a good key.
 func TestTokenKeysRefused(t *testing.T) {
 	tests := map[string]string{
-		filepath.Join(t.TempDir(), "none"): "no such file", t.TempDir(): "not a regular file", keyFile(t, 1, 31, 0o600): "31 bytes", keyFile(t, 1, 4097, 0o600): "more than 4096 bytes",
+		filepath.Join(t.TempDir(), "none"): "no such file", t.TempDir(): "is no regular file", keyFile(t, 1, 31, 0o600): "31 bytes", keyFile(t, 1, 4097, 0o600): "more than 4096 bytes",
 	}
 	if runtime.GOOS != "windows" {
 		tests[keyFile(t, 1, 32, 0o604)] = "mode 0604 lets everybody"
