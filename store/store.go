@@ -25,8 +25,8 @@
 //
 // # What a binding may do besides
 //
-// The optional interfaces [Batcher], [Inspector], [Clock] and [Stamper] of a [Binding], and [Joiner], [Timekeeper]
-// and [Counter] of a [Store], say more about a store than it must be able to. Who uses a store asks for them by type
+// The optional interfaces [Batcher], [Inspector], [Clock] and [Stamper] of a [Binding], and [Joiner], [Timekeeper],
+// [Counter] and [Guarded] of a [Store], say more about a store than it must be able to. Who uses a store asks for them by type
 // assertion, and does without where they are missing.
 package store
 
@@ -115,13 +115,23 @@ type Timekeeper interface{ TrustsClientTime() bool }
 // A Counter is a Store that counts what an operator should know.
 type Counter interface{ Counts() Counts }
 
-// Counts are since a store was made.
+// Counts are since a store was made, except Calls.
 type Counts struct {
 	Healed    int64 // states that were further ahead than their limit allows, made full debt (see algorithm.Program.Heal)
 	Conflicts int64 // swaps that lost to another process and were tried again
 	Reloads   int64 // scripts that the engine had forgotten and was sent again
 	Swept     int64 // states that were fresh again and were removed by this process
 	Failures  int64 // operations that ended in an error of the engine, or of the way to it
+
+	// The numbers of the store's circuit breaker: see Breaker.
+	Timeouts       int64 // calls that the engine did not answer in time
+	Disconnections int64 // calls that failed because a connection could not be made or was lost
+	Unready        int64 // calls that an engine refused which refuses all, such as one that loads its data
+	Rejections     int64 // calls that the engine refused for their own sake, such as one on a value of another type
+	Opened         int64 // times that a circuit opened
+	Refused        int64 // calls that were refused because the circuit was open
+	Overflows      int64 // calls that were refused because too many waited
+	Calls          int64 // calls that are in flight now
 }
 
 // ErrClientTime is the error for an operation that says its own time to a store that decides by its engine's clock.

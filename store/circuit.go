@@ -1,0 +1,276 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Circuit is the part of a Breaker for one node of an engine.
+type Circuit struct {
+	breaker *Breaker
+	node    string
+	refused atomic.Pointer[refusal] // not nil while the circuit is open
+
+	mu       sync.Mutex
+	state    BreakerState
+	calls    int    // in flight, those included that returned before their library did
+	waiting  call   // the head of a ring of the calls that wait for an answer
+	begun    uint64 // calls that have begun
+	answered uint64 // the latest call, by its number, that was answered
+	failures int    // calls in a row that failed and began after the one that was answered
+	silent   time.Time
+	unproven bool // a probe must find the node fit in all respects
+	suspect  bool // the last call failed, or there was none: the library may have to connect
+	used     bool
+}
+
+// A call is one operation of a caller's that waits for a node.
+type call struct {
+	ctx     context.Context
+	cancel  context.CancelFunc
+	circuit *Circuit
+	began   time.Time
+	number  uint64
+	cut     bool // the circuit opened while it waited
+	apart   bool // it runs in a goroutine of its own, and may return before that ends
+
+	running    bool // that goroutine has not ended
+	prev, next *call
+}
+
+// Node returns the name that the circuit was made with.
+func (c *Circuit) Node() string { return c.node }
+
+// State returns the circuit's state.
+func (c *Circuit) State() BreakerState {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.state
+	s.Node = c.node
+	return s
+}
+
+// enter begins a call, or refuses it. exit must follow.
+func (c *Circuit) enter(parent context.Context) (*call, error) {
+	b := c.breaker
+	if err := parent.Err(); err != nil {
+		return nil, fmt.Errorf("%s: the caller gave up: %w; %w", b.options.Engine, err, ErrNothingDone)
+	}
+	if r := c.refused.Load(); r != nil {
+		b.counts.refused.Add(1)
+		return nil, r
+	}
+	p := &call{circuit: c, began: time.Now()}
+	p.ctx, p.cancel = context.WithDeadlineCause(parent, p.began.Add(b.options.Timeout), b.timeout)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r := c.refused.Load(); r != nil {
+		p.cancel()
+		b.counts.refused.Add(1)
+		return nil, r
+	}
+	if c.calls >= b.options.MaxCalls {
+		p.cancel()
+		b.counts.overflows.Add(1)
+		return nil, &refusal{fmt.Sprintf("%s: %v: %d calls wait for it", c, ErrUnavailable, c.calls)}
+	}
+	c.calls++
+	c.begun++
+	p.number, p.apart = c.begun, c.suspect || !c.used
+	p.running = p.apart
+	c.link(p)
+	return p, nil
+}
+
+func (c *Circuit) link(p *call) {
+	if c.waiting.next == nil {
+		c.waiting.next, c.waiting.prev = &c.waiting, &c.waiting
+	}
+	p.next, p.prev = &c.waiting, c.waiting.prev
+	p.prev.next, p.next.prev = p, p
+}
+
+func (p *call) unlink() { p.prev.next, p.next.prev = p.next, p.prev }
+
+// ended is called when the goroutine of a call apart ends.
+func (p *call) ended() {
+	c := p.circuit
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p.running = false; p.next == nil { // the call has returned before
+		c.calls--
+	}
+}
+
+// exit ends a call with the error that it had, and returns the error for the caller.
+func (p *call) exit(err error) error {
+	c, b := p.circuit, p.circuit.breaker
+	over := p.ctx.Err()
+	own := over != nil && context.Cause(p.ctx) == b.timeout //nolint:errorlint // this very one
+	p.cancel()
+	cause := CauseCaller
+	switch {
+	case own && err != nil:
+		cause = CauseTimeout
+	case over == nil:
+		cause = b.classify(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p.unlink()
+	if p.next, p.prev = nil, nil; !p.running {
+		c.calls--
+	}
+	switch {
+	case err == nil || cause == CauseRejection && !p.cut:
+		c.answer(p)
+	case p.cut:
+		b.count(CauseTimeout)
+		r := c.refused.Load()
+		if r == nil { // the circuit has closed again
+			r = &refusal{fmt.Sprintf("%s: %v: its circuit opened while the call waited", c, ErrUnavailable)}
+		}
+		return &cutError{r.text, err}
+	case cause != CauseCaller || over != nil:
+		c.fail(p, cause, err)
+	}
+	b.count(cause)
+	if own && err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s: %w: %w", b.options.Engine, b.timeout, err)
+	}
+	return err
+}
+
+// answer records that a call was answered.
+func (c *Circuit) answer(p *call) {
+	if p.number > c.answered {
+		c.answered = p.number
+	}
+	c.failures, c.silent, c.suspect, c.used = 0, time.Time{}, false, true
+}
+
+// fail records that a call failed. Callers that give up earlier than the timeout count when the node has been silent
+// for as long as the timeout.
+func (c *Circuit) fail(p *call, cause Cause, err error) {
+	if p.number <= c.answered {
+		return
+	}
+	c.suspect = true
+	if c.silent.IsZero() || p.began.Before(c.silent) {
+		c.silent = p.began
+	}
+	timeout := c.breaker.options.Timeout
+	if cause == CauseCaller && time.Since(c.silent) < timeout {
+		return
+	}
+	if c.failures++; c.failures < opensAfter || c.state.Position != Closed {
+		return
+	}
+	silent := cause == CauseTimeout || cause == CauseCaller
+	if silent {
+		err = c.breaker.timeout
+	}
+	if c.open(err); silent {
+		for q := c.waiting.next; q != &c.waiting; q = q.next {
+			q.cut = true
+			q.cancel()
+		}
+	}
+}
+
+// open opens the circuit, with its lock held.
+func (c *Circuit) open(cause error) {
+	b := c.breaker
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return
+	}
+	c.state = BreakerState{Position: Open, Since: time.Now()}
+	c.because(cause)
+	b.counts.opened.Add(1)
+	b.probes.Go(c.probe)
+}
+
+// because sets why the circuit is open.
+func (c *Circuit) because(cause error) {
+	c.state.Cause = cause
+	c.refused.Store(&refusal{
+		fmt.Sprintf("%s: %v since %s: %v", c, ErrUnavailable, c.state.Since.UTC().Format(time.RFC3339), WithoutKeys(cause)),
+	})
+}
+
+// String names the node in errors.
+func (c *Circuit) String() string {
+	if c.node == "" {
+		return c.breaker.options.Engine
+	}
+	return c.breaker.options.Engine + ", node " + c.node
+}
+
+// Pauses between probes: the first probe comes at once, because the circuit may have opened for a connection that the
+// node cut. Each pause is changed by up to a quarter at random, so that the processes of a service do not probe at one time.
+const (
+	firstPause   = 50 * time.Millisecond
+	longestPause = 400 * time.Millisecond
+)
+
+// probe tries the node again and again until it serves, and closes the circuit then.
+func (c *Circuit) probe() {
+	b := c.breaker
+	if b.options.Cut != nil {
+		b.options.Cut(c)
+	}
+	b.report(c)
+	for pause := time.Duration(0); ; pause = max(firstPause, min(2*pause, longestPause)) {
+		jitter := time.Duration((rand.Float64() - 0.5) / 2 * float64(pause)) //nolint:gosec // nobody gains by guessing it
+		select {
+		case <-time.After(pause + jitter):
+		case <-b.ctx.Done():
+			return
+		}
+		if c.attempt() {
+			b.report(c)
+			return
+		}
+	}
+}
+
+// attempt probes once, and reports whether the circuit is closed.
+func (c *Circuit) attempt() bool {
+	b := c.breaker
+	c.mu.Lock()
+	c.state.Position = HalfOpen
+	ready := c.unproven
+	c.mu.Unlock()
+	ctx, cancel := context.WithDeadlineCause(b.ctx, time.Now().Add(b.options.Timeout), b.timeout)
+	err := b.options.Probe(ctx, c, ready)
+	fit := err == nil || !ready && ctx.Err() == nil && b.classify(err) == CauseRejection
+	if err != nil && context.Cause(ctx) == b.timeout { //nolint:errorlint // this very one
+		err = b.timeout
+	}
+	cancel()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !fit {
+		c.state.Position = Open
+		c.because(err)
+		return false
+	}
+	c.state = BreakerState{Position: Closed, Since: time.Now()}
+	c.failures, c.silent, c.unproven = 0, time.Time{}, false
+	c.answered = c.begun
+	c.refused.Store(nil)
+	return true
+}
+
+func (b *Breaker) report(c *Circuit) {
+	if f := b.notify.Load(); f != nil {
+		(*f)(c.State())
+	}
+}
