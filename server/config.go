@@ -21,6 +21,8 @@ const (
 	DefaultRESP = "127.0.0.1:6380"
 	// DefaultHTTP is where HTTP is served unless the Config says otherwise.
 	DefaultHTTP = "127.0.0.1:8080"
+	// DefaultAdmin is where the admin listener is unless the Config says otherwise.
+	DefaultAdmin = "127.0.0.1:8082"
 	// InMemory as a store keeps the state in this process.
 	InMemory = "memory"
 	// DefaultGrace is how long Run waits for what is in flight unless the Config says otherwise.
@@ -41,16 +43,21 @@ const (
 	MostMemory = 1 << 42
 )
 
-// Config says what a Server does. The zero value serves both protocols on this machine only.
+// Config says what a Server does. The zero value serves both protocols, and the admin listener, on
+// this machine only.
 type Config struct {
 	// RESP and HTTP are the addresses at which the protocols are served: "host:port", a bare "port" of
 	// 127.0.0.1, ":port" of all interfaces, or Off. Port 0 means a free one. Empty: DefaultRESP, DefaultHTTP.
 	RESP, HTTP string
-	// HTTPHosts are names of the server in HTTP requests, such as weir.example.com or
+	// Admin is the address of the admin listener: an address as those of the protocols, or Off. It
+	// serves metrics, status, explanations and profiles over HTTP, which are nowhere else. Empty:
+	// DefaultAdmin.
+	Admin string
+	// HTTPHosts are names of the server in HTTP requests, also to the admin listener, such as weir.example.com or
 	// *.example.com, besides httpapi.HostsAccepted and this machine's name. Empty: no further
 	// names.
 	HTTPHosts []string
-	// ProxyProtocolFrom are the addresses and CIDRs of proxies whose connections, to either protocol, begin with a header of the PROXY protocol that says whose
+	// ProxyProtocolFrom are the addresses and CIDRs of proxies whose connections, to either protocol but not to the admin listener, begin with a header of the PROXY protocol that says whose
 	// they are. Those from elsewhere have none. Empty: nobody's have.
 	ProxyProtocolFrom []string
 	// TrustClientTime lets requests say their own time. It is also told to the store.
@@ -83,7 +90,8 @@ type Config struct {
 	MaxKeys int
 	// Overflow is the decision on new keys for which there is no room in memory.
 	Overflow memory.Overflow
-	// MaxConnections is how many connections each protocol serves at once. 0:
+	// MaxConnections is how many connections each protocol serves at once; the admin listener has a
+	// bound of its own. 0:
 	// DefaultMaxConnections. Where the process may not have that many files open there are fewer,
 	// and a warning in the log.
 	MaxConnections int
@@ -128,6 +136,9 @@ func (c Config) checked() (Config, error) {
 	if c.HTTP, err = address("http", orDefault(c.HTTP, DefaultHTTP)); err != nil {
 		return c, err
 	}
+	if c.Admin, err = address("admin", orDefault(c.Admin, DefaultAdmin)); err != nil {
+		return c, err
+	}
 	if _, err = networks("proxy-protocol-from", c.ProxyProtocolFrom); err != nil {
 		return c, err
 	}
@@ -163,6 +174,10 @@ func (c Config) check() error {
 		return &ConfigError{"http", Off, "resp is off too, so that nothing would be served", "off for one of them"}
 	case c.RESP == c.HTTP && !anyPort(c.HTTP):
 		return &ConfigError{"http", c.HTTP, "resp is served there", "another address, or off"}
+	case c.Admin == c.RESP && !anyPort(c.Admin):
+		return &ConfigError{"admin", c.Admin, "resp is served there", "another address, or off"}
+	case c.Admin == c.HTTP && !anyPort(c.Admin):
+		return &ConfigError{"admin", c.Admin, "http is served there", "another address, or off"}
 	case c.Policies == "" && c.Clients != "":
 		return &ConfigError{"clients", "given", "there are no policies that would use them", "nothing, or config too"}
 	case c.Policies == "" && c.ClientsSnapshot != "":

@@ -22,6 +22,10 @@ func TestConfigsRefused(t *testing.T) {
 	}{
 		{"BothOff", server.Config{RESP: "off", HTTP: "off"}, "http"},
 		{"SameAddress", server.Config{RESP: "7000", HTTP: "127.0.0.1:7000"}, "http"},
+		{"AdminAsRESP", server.Config{RESP: "7000", Admin: "127.0.0.1:7000"}, "admin"},
+		{"AdminAsHTTP", server.Config{HTTP: "7000", Admin: "127.0.0.1:7000"}, "admin"},
+		{"AdminNotANumber", server.Config{Admin: "metrics"}, "admin"},
+		{"AdminOnly", server.Config{RESP: "off", HTTP: "off", Admin: "7000"}, "http"},
 		{"PortNotANumber", server.Config{RESP: "redis"}, "resp"},
 		{"PortTooLarge", server.Config{HTTP: "127.0.0.1:65536"}, "http"},
 		{"PortNegative", server.Config{HTTP: "-1"}, "http"},
@@ -93,7 +97,7 @@ func TestBusyPortNamesItsField(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer busy.Close()
-	s, err := server.New(server.Config{RESP: "0", HTTP: busy.Addr().String()})
+	s, err := server.New(server.Config{RESP: "0", HTTP: busy.Addr().String(), Admin: "0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +116,7 @@ func TestBusyPortNamesItsField(t *testing.T) {
 func TestListeningBeyondTheMachineIsSaid(t *testing.T) {
 	for address, want := range map[string]bool{"127.0.0.1:0": false, ":0": true} {
 		var log bytes.Buffer
-		s, err := server.New(server.Config{RESP: address, HTTP: server.Off, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		s, err := server.New(server.Config{RESP: address, HTTP: server.Off, Admin: server.Off, Log: slog.New(slog.NewTextHandler(&log, nil))})
 		if err != nil {
 			t.Fatal(err)
 		}

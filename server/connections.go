@@ -29,6 +29,9 @@ const (
 	// reservedFiles are for the store, the clients, the configuration and refused connections.
 	// proxiedFiles are for connections of proxies before their header.
 	reservedFiles, proxiedFiles = 256, 2 * 1024
+	// adminConnections is how many connections the admin listener serves at once, and adminShare
+	// the largest part of the open files for them.
+	adminConnections, adminShare = 64, 8
 )
 
 // checkConnections returns an error for the first invalid bound on connections.
@@ -49,15 +52,29 @@ func (c Config) checkConnections() error {
 // connectionBounds are the bounds on the connections of a protocol.
 type connectionBounds struct{ total, perAddress int }
 
+// adminBounds returns the bounds of the admin listener in a process that may have so many files
+// open; 0: any number. They do not depend on the configuration, and connectionBounds leaves room for
+// them: health and metrics answer under any number of clients.
+func adminBounds(files int) connectionBounds {
+	total := adminConnections
+	if files > 0 {
+		total = max(1, min(total, files/adminShare))
+	}
+	return connectionBounds{total, max(1, total/addressShare)}
+}
+
 // connectionBounds returns the bounds of both protocols in a process that may have so many files
-// open; 0: any number. Where the files do not suffice, a part is reserved for HTTP, so health and
-// metrics answer under any number of clients of the Redis protocol.
+// open; 0: any number. Where the files do not suffice, a part is reserved for HTTP, so its health
+// answers under any number of clients of the Redis protocol.
 func (c Config) connectionBounds(files int) (resp, http connectionBounds) {
 	most := [2]int{c.maxConnections(), c.maxConnections()}
 	if files > 0 {
 		reserved := reservedFiles
 		if len(c.ProxyProtocolFrom) > 0 {
 			reserved += proxiedFiles
+		}
+		if c.Admin != Off {
+			reserved += adminBounds(files).total
 		}
 		free := max(2, files-reserved, files/2)
 		switch {

@@ -15,7 +15,7 @@ import (
 
 // A server on free ports, as a test would run it.
 func Example() {
-	s, err := server.New(server.Config{RESP: "127.0.0.1:0", HTTP: "127.0.0.1:0"})
+	s, err := server.New(server.Config{RESP: "127.0.0.1:0", HTTP: "127.0.0.1:0", Admin: server.Off})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func Example_policies() {
 		}
 	}
 	write("5/1m")
-	s, err := server.New(server.Config{RESP: server.Off, HTTP: "127.0.0.1:0", Policies: file})
+	s, err := server.New(server.Config{RESP: server.Off, HTTP: "127.0.0.1:0", Admin: server.Off, Policies: file})
 	if err != nil {
 		log.Fatal(err)
 	}

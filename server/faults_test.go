@@ -208,7 +208,7 @@ func TestFaultsOfClientsShowNoSecrets(t *testing.T) {
 		"no Redis":          {Store: "redis://weir:" + passwordSecret + "@127.0.0.1:1"},
 		"no such scheme":    {Store: "redi://weir:" + passwordSecret + "@127.0.0.1:1"},
 	} {
-		cfg.RESP, cfg.HTTP, cfg.Log = "0", "off", log.logger()
+		cfg.RESP, cfg.HTTP, cfg.Admin, cfg.Log = "0", "off", "off", log.logger()
 		s, err := server.New(cfg)
 		if err == nil {
 			err = errors.Join(s.Open(ctx), s.Close())
@@ -228,7 +228,7 @@ func TestFaultsOfClientsShowNoSecrets(t *testing.T) {
 func TestWarningsOfURLs(t *testing.T) {
 	var log record
 	s, err := server.New(server.Config{
-		RESP: "0", HTTP: "off", Policies: written(t, faultPolicies), Log: log.logger(),
+		RESP: "0", HTTP: "off", Admin: "off", Policies: written(t, faultPolicies), Log: log.logger(),
 		Clients: "postgres://weir:" + passwordSecret + "@db.invalid/c?connect_timeout=1",
 	})
 	if err != nil {

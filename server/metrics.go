@@ -18,6 +18,7 @@ type sources struct {
 	policies *ruled
 	resp     func() resp.Stats
 	http     func() httpapi.Stats
+	admin    func() httpapi.Stats
 	proxied  func() map[string]int64 // connections refused for their header, by protocol
 	panics   *guard.Panics
 }
@@ -106,11 +107,17 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	if c.resp != nil {
 		s := c.resp()
-		collect(ch, "resp", protocolStats{s.Allowed, s.Denied, s.Errors, s.Undecided, s.Connections, s.Accepted, s.Reasons})
+		collectDecisions(ch, "resp", s.Allowed, s.Denied, s.Undecided)
+		collectConnections(ch, "resp", s.Connections, s.Accepted, s.Errors, s.Reasons)
 	}
 	if c.http != nil {
 		s := c.http()
-		collect(ch, "http", protocolStats{s.Allowed, s.Denied, s.Errors, s.Undecided, s.Connections, s.Accepted, s.Reasons})
+		collectDecisions(ch, "http", s.Allowed, s.Denied, s.Undecided)
+		collectConnections(ch, "http", s.Connections, s.Accepted, s.Errors, s.Reasons)
+	}
+	if c.admin != nil {
+		s := c.admin()
+		collectConnections(ch, "admin", s.Connections, s.Accepted, s.Errors, s.Reasons)
 	}
 	if c.proxied != nil {
 		for protocol, n := range c.proxied() {
@@ -119,19 +126,17 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-type protocolStats struct {
-	allowed, denied, errors, undecided, connections, accepted int64
-	reasons                                                   guard.Counts
+func collectDecisions(ch chan<- prometheus.Metric, protocol string, allowed, denied, unknown int64) {
+	count(ch, decisions, allowed, protocol, "allowed")
+	count(ch, decisions, denied, protocol, "denied")
+	count(ch, undecided, unknown, protocol)
 }
 
-func collect(ch chan<- prometheus.Metric, protocol string, s protocolStats) {
-	count(ch, decisions, s.allowed, protocol, "allowed")
-	count(ch, decisions, s.denied, protocol, "denied")
-	count(ch, errs, s.errors, protocol)
-	count(ch, undecided, s.undecided, protocol)
-	gauge(ch, open, s.connections, protocol)
-	count(ch, accepted, s.accepted, protocol)
-	for reason, n := range s.reasons {
+func collectConnections(ch chan<- prometheus.Metric, protocol string, now, served, failed int64, reasons guard.Counts) {
+	gauge(ch, open, now, protocol)
+	count(ch, accepted, served, protocol)
+	count(ch, errs, failed, protocol)
+	for reason, n := range reasons {
 		if why := guard.Reason(reason); why.Refuses() {
 			count(ch, refused, n, protocol, why.String())
 		} else {

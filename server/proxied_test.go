@@ -2,11 +2,9 @@ package server_test
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,33 +64,19 @@ func TestProxiesTellOfTheirClients(t *testing.T) {
 	if line, err := say(t, s.RESPAddr().String(), "PING\r\n"); line != "" || err == nil {
 		t.Errorf("without a header PING is answered %q, %v", line, err)
 	}
-	const get = "GET /healthz HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
-	if line, err := say(t, s.HTTPAddr().String(), fromElsewhere+get); line != "HTTP/1.1 200 OK\r\n" {
+	const health = "GET /healthz HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+	if line, err := say(t, s.HTTPAddr().String(), fromElsewhere+health); line != "HTTP/1.1 200 OK\r\n" {
 		t.Errorf("with a header HTTP is answered %q, %v", line, err)
 	}
-	if line, err := say(t, s.HTTPAddr().String(), get); line != "" || err == nil {
+	if line, err := say(t, s.HTTPAddr().String(), health); line != "" || err == nil {
 		t.Errorf("without a header HTTP is answered %q, %v", line, err)
 	}
-	metrics := proxiedGet(t, s, "/metrics")
+	metrics := get(t, s, "/metrics") // no proxy is in front of the admin listener
 	for _, want := range []string{`weir_proxy_headers_refused_total{protocol="resp"} 1`, `weir_proxy_headers_refused_total{protocol="http"} 1`} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("/metrics has no %s in\n%s", want, weirOnly(metrics))
 		}
 	}
-}
-
-// proxiedGet is get with a header of the PROXY protocol.
-func proxiedGet(t *testing.T, s *server.Server, path string) string {
-	t.Helper()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
-		if err == nil {
-			_, err = io.WriteString(c, fromElsewhere)
-		}
-		return c, err
-	}}}
-	res, err := client.Get("http://" + s.HTTPAddr().String() + path)
-	return read(t, res, err)
 }
 
 // Pitfall H3, in the PROXY protocol's words.
@@ -161,7 +145,7 @@ func TestProxiesAsDocumented(t *testing.T) {
 			if got := shownOn(t, c, ""); got != c.LocalAddr().String() {
 				t.Errorf("through %s the client is %s, want %s", proxy.program, got, c.LocalAddr())
 			}
-			if metrics := proxiedGet(t, s, "/metrics"); !strings.Contains(metrics, `weir_proxy_headers_refused_total{protocol="resp"} 0`) {
+			if metrics := get(t, s, "/metrics"); !strings.Contains(metrics, `weir_proxy_headers_refused_total{protocol="resp"} 0`) {
 				t.Errorf("headers of %s were refused:\n%s", proxy.program, weirOnly(metrics))
 			}
 		})

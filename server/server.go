@@ -40,6 +40,7 @@ type Server struct {
 type protocol struct {
 	name     string // of the Config's field and of the flag
 	address  string
+	direct   bool              // no proxy is in front of it
 	listener net.Listener      // nil until Open
 	proxied  *proxied.Listener // that, if there are proxies that tell of clients; else nil
 	server   interface {
@@ -107,7 +108,7 @@ func (s *Server) Reload() (err error) {
 // build makes the protocols over the store.
 func (s *Server) build() {
 	restrict, _ := s.cfg.rules() // New has refused an error
-	cfg, set, registry := s.cfg, limiters.NewRestricted(s.store.Store, restrict), prometheus.NewRegistry()
+	cfg, set := s.cfg, limiters.NewRestricted(s.store.Store, restrict)
 	stats := sources{store: s.store, policies: s.policies, panics: s.panics}
 	respBounds, httpBounds := cfg.connectionBounds(openFiles())
 	if len(cfg.ProxyProtocolFrom) > 0 {
@@ -127,22 +128,41 @@ func (s *Server) build() {
 		s.protocols = append(s.protocols, &protocol{name: "resp", address: cfg.RESP, server: r})
 	}
 	if cfg.HTTP != Off {
-		options := httpapi.Options{
-			Limiters: set, Policies: rules, Status: s.Status, TrustClientTime: cfg.TrustClientTime, Ready: s.store.check, Gatherer: registry, Log: cfg.Log,
-			Hosts:          cfg.HTTPHosts,
-			MaxConnections: httpBounds.total, MaxPerAddress: httpBounds.perAddress, IdleTimeout: cfg.IdleTimeout, Panics: s.panics,
-		}
-		if name, err := os.Hostname(); err == nil {
-			options.Hosts = append([]string{name}, options.Hosts...)
-		}
-		if !cfg.inMemory() {
-			options.Timeout = decisionTimeout
-		}
+		options := s.httpOptions(rules, httpBounds)
+		options.Limiters, options.TrustClientTime = set, cfg.TrustClientTime
 		h := httpapi.New(options)
 		stats.http = h.Stats
 		s.protocols = append(s.protocols, &protocol{name: "http", address: cfg.HTTP, server: h})
 	}
-	register(registry, stats, cfg.Version)
+	if cfg.Admin != Off {
+		s.protocols = append(s.protocols, s.admin(rules, stats))
+	}
+}
+
+// httpOptions returns the options that both servers of HTTP have.
+func (s *Server) httpOptions(rules checks.Policies, bounds connectionBounds) httpapi.Options {
+	o := httpapi.Options{
+		Policies: rules, Ready: s.store.check, Log: s.cfg.Log, Hosts: s.cfg.HTTPHosts, Panics: s.panics,
+		MaxConnections: bounds.total, MaxPerAddress: bounds.perAddress, IdleTimeout: s.cfg.IdleTimeout,
+	}
+	if name, err := os.Hostname(); err == nil {
+		o.Hosts = append([]string{name}, o.Hosts...)
+	}
+	if !s.cfg.inMemory() {
+		o.Timeout = decisionTimeout
+	}
+	return o
+}
+
+// admin returns the admin listener. Its metrics are those of the sources, and its own.
+func (s *Server) admin(rules checks.Policies, stats sources) *protocol {
+	registry := prometheus.NewRegistry()
+	options := s.httpOptions(rules, adminBounds(openFiles()))
+	options.Admin, options.Status, options.Gatherer, options.IdleTimeout = true, s.Status, registry, 0
+	h := httpapi.New(options)
+	stats.admin = h.Stats
+	register(registry, stats, s.cfg.Version)
+	return &protocol{name: "admin", address: s.cfg.Admin, server: h, direct: true}
 }
 
 func (s *Server) listen() error {
@@ -157,7 +177,7 @@ func (s *Server) listen() error {
 		}
 		p.listener = l
 		s.warn(p)
-		if len(proxies) > 0 {
+		if len(proxies) > 0 && !p.direct {
 			p.proxied = proxied.Listen(l, proxied.Options{From: proxies, Log: s.cfg.Log.With("protocol", p.name), Panics: s.panics})
 			p.listener = p.proxied
 		}
@@ -188,8 +208,11 @@ func (s *Server) Status() httpapi.Status {
 
 func (s *Server) warn(p *protocol) {
 	if tcp, ok := p.listener.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
-		s.cfg.Log.Warn("listening beyond this machine: whoever can connect can use and reset every key, without a password",
-			"protocol", p.name, "address", tcp.String())
+		message := "listening beyond this machine: whoever can connect can use and reset every key, without a password"
+		if p.name == "admin" {
+			message = "listening beyond this machine: whoever can connect can read metrics, status and profiles, without a password"
+		}
+		s.cfg.Log.Warn(message, "protocol", p.name, "address", tcp.String())
 	}
 }
 
@@ -198,6 +221,9 @@ func (s *Server) RESPAddr() net.Addr { return s.addr("resp") }
 
 // HTTPAddr returns the address at which HTTP is served, after Open. It is nil when that is off.
 func (s *Server) HTTPAddr() net.Addr { return s.addr("http") }
+
+// AdminAddr returns the address of the admin listener, after Open. It is nil when that is off.
+func (s *Server) AdminAddr() net.Addr { return s.addr("admin") }
 
 func (s *Server) addr(name string) net.Addr {
 	for _, p := range s.protocols {

@@ -25,6 +25,9 @@ func start(t *testing.T, cfg server.Config) *server.Server {
 	if cfg.HTTP == "" {
 		cfg.HTTP = "0"
 	}
+	if cfg.Admin == "" {
+		cfg.Admin = "0"
+	}
 	s, err := server.New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -68,15 +71,24 @@ func redis(t *testing.T, s *server.Server, command string, lines int) string {
 	return b.String()
 }
 
+// address is where a path is served in full: what an operator reads is on the admin listener.
+func address(s *server.Server, path string) string {
+	switch path {
+	case "/metrics", "/v1/status", "/v1/explain", "/readyz":
+		return s.AdminAddr().String()
+	}
+	return s.HTTPAddr().String()
+}
+
 func post(t *testing.T, s *server.Server, path, body string) string {
 	t.Helper()
-	res, err := http.Post("http://"+s.HTTPAddr().String()+path, "application/json", strings.NewReader(body))
+	res, err := http.Post("http://"+address(s, path)+path, "application/json", strings.NewReader(body))
 	return read(t, res, err)
 }
 
 func get(t *testing.T, s *server.Server, path string) string {
 	t.Helper()
-	res, err := http.Get("http://" + s.HTTPAddr().String() + path)
+	res, err := http.Get("http://" + address(s, path) + path)
 	return read(t, res, err)
 }
 
@@ -122,7 +134,7 @@ func TestHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for host, want := range map[string]int{"weir.example.com": 200, own: 200, "other.example.com": 403} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.HTTPAddr().String()+"/v1/status", nil)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.AdminAddr().String()+"/v1/status", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +233,7 @@ func TestRunBeforeOpen(t *testing.T) {
 }
 
 func TestRunStopsWhenAProtocolFails(t *testing.T) {
-	s, err := server.New(server.Config{RESP: "0", HTTP: "0"})
+	s, err := server.New(server.Config{RESP: "0", HTTP: "0", Admin: "0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +249,7 @@ func TestRunStopsWhenAProtocolFails(t *testing.T) {
 }
 
 func TestGraceTimeEnds(t *testing.T) {
-	s, err := server.New(server.Config{RESP: server.Off, HTTP: "0", Grace: time.Millisecond})
+	s, err := server.New(server.Config{RESP: server.Off, HTTP: "0", Admin: "0", Grace: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

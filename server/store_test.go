@@ -49,7 +49,7 @@ func (f failing) Do(ctx context.Context, key string, op algorithm.Op, now int64)
 func TestStoreOfTheProgram(t *testing.T) {
 	var log bytes.Buffer
 	c := &counted{Store: memory.New(memory.Options{})}
-	s, err := server.New(server.Config{RESP: "0", HTTP: "0", Opened: c, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	s, err := server.New(server.Config{RESP: "0", HTTP: "0", Admin: "0", Opened: c, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestStoresRefused(t *testing.T) {
 }
 
 func TestEngineThatIsNotThere(t *testing.T) {
-	s, err := server.New(server.Config{RESP: "0", HTTP: "0", Store: "redis://u:secret@127.0.0.1:1/0?timeout=1s"})
+	s, err := server.New(server.Config{RESP: "0", HTTP: "0", Admin: "0", Store: "redis://u:secret@127.0.0.1:1/0?timeout=1s"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func TestTokenKeysRefused(t *testing.T) {
 		tests[keyFile(t, 1, 32, 0o602)] = "mode 0602 lets everybody"
 	}
 	for path, want := range tests {
-		s, err := server.New(server.Config{RESP: "0", HTTP: server.Off, Policies: written(t, jobs), TokenKeys: []string{path}})
+		s, err := server.New(server.Config{RESP: "0", HTTP: server.Off, Admin: server.Off, Policies: written(t, jobs), TokenKeys: []string{path}})
 		if err != nil {
 			t.Fatal(err)
 		}

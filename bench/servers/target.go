@@ -29,7 +29,7 @@ type target struct {
 // Every target that limits has the same limit: 1000 units, one back an hour, so that all is admitted and no state is
 // as good as new before the end.
 func targets(dir string) []target {
-	weir := []string{filepath.Join(dir, "weir"), "serve", "--resp", "127.0.0.1:%PORT%", "--http", "off"}
+	weir := []string{filepath.Join(dir, "weir"), "serve", "--resp", "127.0.0.1:%PORT%", "--http", "off", "--admin", "off"}
 	redis := []string{"redis-server", "--port", "%PORT%", "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir, "--daemonize", "no"}
 	echo := []string{filepath.Join(dir, "echo"), "-listen", "127.0.0.1:%PORT%"}
 	return []target{

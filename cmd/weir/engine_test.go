@@ -25,6 +25,7 @@ const patience = 10 * time.Minute
 type daemon struct {
 	cmd        *exec.Cmd
 	resp, http string // addresses
+	admin      string
 	log        *safeBuffer
 }
 
@@ -70,6 +71,7 @@ func startDaemon(t *testing.T, store string, args ...string) *daemon {
 	}
 	d.resp = shown(t, greeting.String(), `Redis protocol on (\S+)\. `)
 	d.http = shown(t, greeting.String(), `HTTP on (\S+)\. `)
+	d.admin = shown(t, greeting.String(), `Metrics, status and health on (\S+)\. `)
 	if scheme, _, _ := strings.Cut(store, ":"); !strings.Contains(greeting.String(), "State in "+scheme) {
 		t.Errorf("the greeting does not say where the state is: %s", greeting.String())
 	}
@@ -141,10 +143,15 @@ func (d *daemon) post(t *testing.T, path, body string) (int, string) {
 	client := http.Client{Timeout: patience}
 	var res *http.Response
 	var err error
+	address := d.http
+	switch path {
+	case "/metrics", "/v1/status", "/v1/explain", "/readyz":
+		address = d.admin
+	}
 	if body == "" {
-		res, err = client.Get("http://" + d.http + path)
+		res, err = client.Get("http://" + address + path)
 	} else {
-		res, err = client.Post("http://"+d.http+path, "application/json", strings.NewReader(body))
+		res, err = client.Post("http://"+address+path, "application/json", strings.NewReader(body))
 	}
 	if err != nil {
 		t.Fatal(err)

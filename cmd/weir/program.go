@@ -87,7 +87,7 @@ func (p *program) parser(ctx context.Context, line *commandLine, exit func(int))
 		kong.Bind(p),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Vars{
-			"resp": server.DefaultRESP, "http": server.DefaultHTTP,
+			"resp": server.DefaultRESP, "http": server.DefaultHTTP, "admin": server.DefaultAdmin,
 			"grace": server.DefaultGrace.String(), "table": postgres.DefaultTable, "store": server.StoreAccepted(), "memory": "1GiB",
 			"max_period":      "744h",
 			"max_connections": strconv.Itoa(server.DefaultMaxConnections),

@@ -148,8 +148,8 @@ func TestBusyPortNamesTheFlag(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer busy.Close()
-	for flag, other := range map[string]string{"--resp": "--http", "--http": "--resp"} {
-		_, log, code := runProgram("serve", other, "0", flag, busy.Addr().String())
+	for flag, other := range map[string]string{"--resp": "--http", "--http": "--resp", "--admin": "--resp"} {
+		_, log, code := runProgram("serve", "--http", "0", other, "0", flag, busy.Addr().String())
 		if code != exitError || !strings.HasPrefix(log, "weir: "+flag+" "+busy.Addr().String()+": another program listens there") {
 			t.Errorf("exit code is %d, message %q; want %d and one about %s", code, log, exitError, flag)
 		}

@@ -23,6 +23,7 @@ import (
 type serveCommand struct {
 	RESP            string        `name:"resp" default:"${resp}" placeholder:"ADDRESS" help:"Where to serve the Redis protocol: host:port, a port of 127.0.0.1, or off. Default: ${default}."`
 	HTTP            string        `name:"http" default:"${http}" placeholder:"ADDRESS" help:"Where to serve HTTP: host:port, a port of 127.0.0.1, or off. Default: ${default}."`
+	Admin           string        `name:"admin" default:"${admin}" placeholder:"ADDRESS" help:"Where to serve metrics, status, explanations, profiles and health over HTTP: host:port, a port of 127.0.0.1, or off. Default: ${default}."`
 	HTTPHost        []string      `name:"http-host" sep:"none" placeholder:"NAME,..." help:"Names that HTTP requests may address the server by, such as weir.example.com or *.example.com. Addresses and local names need no flag; every other Host is refused, because a web page can take any name."`
 	ProxyProtocol   []string      `name:"proxy-protocol-from" sep:"none" placeholder:"CIDR,..." help:"Where proxies connect from: their connections must begin with a header of the PROXY protocol, version 1 or 2, and nobody else's may."`
 	Store           string        `default:"memory" env:"WEIR_STORE" placeholder:"URL" help:"Where to keep the state: ${store}. Default: ${default}. A password is better in the environment than in the list of processes."`
@@ -73,6 +74,7 @@ func (c *serveCommand) checkZeros() error {
 	}{
 		{"resp", &c.RESP, server.AddressAccepted},
 		{"http", &c.HTTP, server.AddressAccepted},
+		{"admin", &c.Admin, server.AddressAccepted},
 		{"store", &c.Store, server.StoreAccepted()},
 		{"config", c.Config, "a file of policies"},
 		{"clients", c.Clients, clients.Accepted},
@@ -115,7 +117,7 @@ func (c *serveCommand) checkOverflow(text string) error {
 
 func (c *serveCommand) config(log *slog.Logger) server.Config {
 	cfg := server.Config{
-		RESP: c.RESP, HTTP: c.HTTP, TrustClientTime: c.TrustClientTime, Store: c.Store,
+		RESP: c.RESP, HTTP: c.HTTP, Admin: c.Admin, TrustClientTime: c.TrustClientTime, Store: c.Store,
 		MaxPeriod: c.MaxPeriod, Grace: c.Grace, IdleTimeout: c.IdleTimeout, ProxyProtocolFrom: lists(c.ProxyProtocol), HTTPHosts: lists(c.HTTPHost), TokenKeys: lists(c.TokenKey), Version: version(), Log: log,
 	}
 	if c.Config != nil {
@@ -225,7 +227,7 @@ func (c *serveCommand) greet(w io.Writer, s *server.Server, log *slog.Logger) {
 		return
 	}
 	attributes := []any{"version", version(), "store", s.Store()}
-	for name, a := range map[string]net.Addr{"resp": s.RESPAddr(), "http": s.HTTPAddr()} {
+	for name, a := range map[string]net.Addr{"resp": s.RESPAddr(), "http": s.HTTPAddr(), "admin": s.AdminAddr()} {
 		if a != nil {
 			attributes = append(attributes, name, a.String())
 		}
@@ -253,6 +255,9 @@ func greet(w io.Writer, s *server.Server, proxies []string) {
 		if a := s.HTTPAddr(); a != nil {
 			_, _ = fmt.Fprintf(w, "Try:\n  curl -d '{\"method\":\"POST\",\"path\":\"/login\",\"client_ip\":\"192.0.2.7\"}' 'http://%s/v1/check'\n", near(a))
 		}
+	}
+	if a := s.AdminAddr(); a != nil {
+		_, _ = fmt.Fprintf(w, "Metrics, status and health on %s. Try:\n  curl 'http://%s/v1/status'\n", a, near(a))
 	}
 	if len(proxies) > 0 {
 		_, _ = fmt.Fprintf(w, "Connections from %s must begin with a header of the PROXY protocol.\n", strings.Join(proxies, ", "))

@@ -20,6 +20,9 @@ import (
 
 // TestMain lets a test start this binary as weir itself, as a process of its own.
 func TestMain(m *testing.M) {
+	if os.Getenv("WEIR_ADMIN") == "" { // the default port could be in use
+		_ = os.Setenv("WEIR_ADMIN", "0")
+	}
 	if os.Getenv("WEIR_TEST_AS_PROGRAM") != "" {
 		main()
 	}
@@ -118,12 +121,12 @@ func TestLinesToTryWork(t *testing.T) {
 		}
 	}
 	for _, address := range []string{"127.0.0.1:0", ":0"} {
-		greeting := serve(t, "--resp", address, "--http", address, "--config", exampleConfig)
+		greeting := serve(t, "--resp", address, "--http", address, "--admin", address, "--config", exampleConfig)
 		lines := regexp.MustCompile(`(?m)^  (.+)$`).FindAllStringSubmatch(greeting, -1)
-		if len(lines) != 3 {
-			t.Fatalf("%d lines to try in %q, want 3", len(lines), greeting)
+		if len(lines) != 4 {
+			t.Fatalf("%d lines to try in %q, want 4", len(lines), greeting)
 		}
-		for i, want := range []string{"1\n100\n99\n0\n", `{"allowed":true,"limit":100,"remaining":9`, `{"allowed":true,"limit":5,"remaining":4`} {
+		for i, want := range []string{"1\n100\n99\n0\n", `{"allowed":true,"limit":100,"remaining":9`, `{"allowed":true,"limit":5,"remaining":4`, `{"version":"`} {
 			out, err := exec.Command("sh", "-c", lines[i][1]).CombinedOutput()
 			if err != nil || !strings.Contains(string(out), want) {
 				t.Errorf("%s answers %q, %v; want %q", lines[i][1], out, err, want)

@@ -117,8 +117,8 @@ func steadily(body string) string {
 // Replies show the names of clients in a form without use for strangers.
 func TestChecksMaskNames(t *testing.T) {
 	const secret = "sk_live_4f9a8b7c6d5e4f3a"
-	for _, path := range []string{"/v1/check", "/v1/explain"} {
-		status, got := post(t, newServer(ruled(t, nil)), path, `{"path":"/plan","headers":{"X-Key":"`+secret+`"}}`)
+	for path, s := range map[string]*httpapi.Server{"/v1/check": newServer(ruled(t, nil)), "/v1/explain": newServer(ruled(t, nil), admin)} {
+		status, got := post(t, s, path, `{"path":"/plan","headers":{"X-Key":"`+secret+`"}}`)
 		if status != http.StatusOK || strings.Contains(got, secret[4:]) || !strings.Contains(got, `"key":"`+identity.Mask(secret)+`"`) {
 			t.Errorf("%s: %d %s", path, status, got)
 		}
@@ -280,7 +280,7 @@ func TestLeasesAndReservations(t *testing.T) {
 }
 
 func TestExplanations(t *testing.T) {
-	s := newServer(ruled(t, nil))
+	s := newServer(ruled(t, nil), admin)
 	body := `{"method":"POST","path":"/login","client_ip":"192.0.2.7","cost":3}`
 	for range 2 { // nothing changes
 		status, got := post(t, s, "/v1/explain", body)
@@ -315,13 +315,23 @@ func TestWarnings(t *testing.T) {
 	}
 	want := "ok\nwarning: the last change of the policies is refused\nwarning: the database of clients is away\nwarning: rows of the clients make no sense\nwarning: the last change of the clients is refused\n" +
 		"warning: the clients are those of the snapshot\nwarning: the snapshot of the clients can't be written\n"
-	if got := get(newServer(warned), "/readyz"); got != want {
+	if got := get(newServer(warned, admin), "/readyz"); got != want {
 		t.Errorf("/readyz: %q, want %q", got, want)
 	}
-	if got := get(newServer(warned), "/v1/status"); !strings.Contains(got, `"config":{"source":"weir.yaml","policies":2,"loaded":"2025-01-01T00:00:00Z","refused":"weir.yaml:1:1: no"`) {
+	if got := get(newServer(warned), "/readyz"); got != "ok\n" {
+		t.Errorf("/readyz for clients: %q, want ok alone", got)
+	}
+	if got := get(newServer(warned, admin), "/v1/status"); !strings.Contains(got, `"config":{"source":"weir.yaml","policies":2,"loaded":"2025-01-01T00:00:00Z","refused":"weir.yaml:1:1: no"`) {
 		t.Errorf("/v1/status: %s", got)
 	}
-	if got := get(newServer(), "/v1/status"); !strings.HasPrefix(got, `{"version":"","store":"","started":"`) || strings.Contains(got, "config") {
+	gone := func(o *httpapi.Options) { o.Ready = func(context.Context) error { return errors.New("no store") } }
+	if got := get(newServer(warned, gone, admin), "/readyz"); !strings.Contains(got, `"detail":"the store can't be reached; the last change of the policies is refused; `) {
+		t.Errorf("/readyz without a store: %s", got)
+	}
+	if got := get(newServer(warned, gone), "/readyz"); !strings.Contains(got, `"detail":"not ready"`) {
+		t.Errorf("/readyz without a store, for clients: %s", got)
+	}
+	if got := get(newServer(admin), "/v1/status"); !strings.HasPrefix(got, `{"version":"","store":"","started":"`) || strings.Contains(got, "config") {
 		t.Errorf("/v1/status of a server that has nothing to tell: %s", got)
 	}
 }

@@ -8,3 +8,16 @@ func (s *Server) Routes() []string {
 	}
 	return list
 }
+
+// Occupy takes the place of the profiles of a path, as a profile under way does.
+func (s *Server) Occupy(path string) (leave func()) {
+	places := s.profiles.snapshots
+	if path == profilesPath+"profile" || path == profilesPath+"trace" {
+		places = s.profiles.recordings
+	}
+	leave, _ = enter(places)
+	return leave
+}
+
+// Recordings returns how many recordings are under way.
+func (s *Server) Recordings() int { return len(s.profiles.recordings) }

@@ -42,7 +42,7 @@ func TestRequestsRefusedByTheirHead(t *testing.T) {
 
 func TestMethodNotAllowedSaysWhichIs(t *testing.T) {
 	for path, want := range map[string]string{"/v1/take": "POST", "/metrics": "GET, HEAD"} {
-		res := send(newServer(), httptest.NewRequest(http.MethodPatch, path, nil))
+		res := send(newServers().of(path), httptest.NewRequest(http.MethodPatch, path, nil))
 		if got := res.Header.Get("Allow"); got != want {
 			t.Errorf("Allow of %s is %q, want %q", path, got, want)
 		}

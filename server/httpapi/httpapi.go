@@ -42,11 +42,15 @@ type Limiters interface {
 
 // Options for New.
 type Options struct {
-	// Limiters decides. Required.
+	// Admin serves an operator: metrics, status, explanations and profiles take the place of the
+	// decisions. Health and the description are served either way.
+	Admin bool
+	// Limiters decides. Required, except with Admin.
 	Limiters Limiters
-	// Policies decide on what is sent to /v1/check. Nil: that is answered 404.
+	// Policies decide on what is sent to /v1/check, and explain with Admin. Nil: that is answered 404.
 	Policies checks.Policies
-	// Status is what /v1/status tells. Nil: nothing of note. The warnings of it are told by /readyz too.
+	// Status returns the status for /v1/status; /readyz lists its warnings with Admin. Nil: a status
+	// with the start only.
 	Status func() Status
 	// TrustClientTime lets a request say its own time, as "at_us".
 	TrustClientTime bool
@@ -68,7 +72,7 @@ type Options struct {
 	// HostsAccepted). A name such as "*.example.com" covers every name below the domain. Empty: no
 	// further names.
 	Hosts []string
-	// Gatherer is what /metrics shows. Nil: nothing.
+	// Gatherer is what /metrics shows, with Admin. Nil: nothing.
 	Gatherer prometheus.Gatherer
 	// Log is told of failures that clients are not shown. Nil: slog.Default().
 	Log *slog.Logger
@@ -77,7 +81,10 @@ type Options struct {
 // A Server answers HTTP requests. It is an http.Handler too, for a listener of somebody else's.
 type Server struct {
 	opts        Options
+	name        string // of the protocol, in the log and the metrics
 	routes      map[string]route
+	elsewhere   map[string]route // of the other kind of server, which Options.Admin selects
+	profiles    profiles
 	counts      counts
 	connections connections
 	http        *http.Server
@@ -108,10 +115,13 @@ func New(opts Options) *Server {
 		started := time.Now()
 		opts.Status = func() Status { return Status{Started: started} }
 	}
-	s := &Server{opts: opts}
-	s.routes = s.newRoutes()
+	s := &Server{opts: opts, name: "http", profiles: newProfiles()}
+	if opts.Admin {
+		s.name = "admin"
+	}
+	s.routes, s.elsewhere = s.newRoutes()
 	s.connections.guard = guard.New(guard.Options{
-		Protocol: "http", Max: opts.MaxConnections, MaxPerAddress: opts.MaxPerAddress, Log: opts.Log, Panics: opts.Panics,
+		Protocol: s.name, Max: opts.MaxConnections, MaxPerAddress: opts.MaxPerAddress, Log: opts.Log, Panics: opts.Panics,
 	})
 	s.http = &http.Server{
 		Handler:           s,
@@ -123,6 +133,7 @@ func New(opts Options) *Server {
 		MaxHeaderBytes:    MaxHeader,
 		ErrorLog:          slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug),
 	}
+	s.http.RegisterOnShutdown(s.profiles.close)
 	return s
 }
 
@@ -139,7 +150,7 @@ func (s *Server) Serve(l net.Listener) error {
 // ctx ends, then closes what is left.
 // It returns the context's error if something was left.
 func (s *Server) Shutdown(ctx context.Context) error {
-	defer time.AfterFunc(silentTime, s.opts.Panics.Safe("http: shutdown", s.connections.closeSilent)).Stop()
+	defer time.AfterFunc(silentTime, s.opts.Panics.Safe(s.name+": shutdown", s.connections.closeSilent)).Stop()
 	err := s.http.Shutdown(ctx)
 	if err != nil {
 		_ = s.http.Close()

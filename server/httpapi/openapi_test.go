@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -74,6 +75,12 @@ func exchanges() []exchange {
 		{"GET", "/openapi.yaml", "", "", true, 200},
 		{"GET", "/v1/status", "", "", true, 200},
 	}
+	for _, path := range []string{"", "allocs", "goroutine?debug=2", "heap", "profile?seconds=1", "trace?seconds=1"} {
+		list = append(list, exchange{"GET", "/debug/pprof/" + path, "", "", true, 200})
+	}
+	for _, path := range profilePaths {
+		list = append(list, exchange{"GET", path + "?debug=3&seconds=61", "", "", false, 400})
+	}
 	const json = "application/json"
 	large := `{"limit":"1/1s","key":"` + strings.Repeat("k", httpapi.MaxBody) + `"}`
 	for _, op := range posts {
@@ -98,6 +105,23 @@ func exchanges() []exchange {
 		)
 	}
 	return append(list, policyExchanges()...)
+}
+
+var profilePaths = []string{"/debug/pprof/allocs", "/debug/pprof/goroutine", "/debug/pprof/heap", "/debug/pprof/profile", "/debug/pprof/trace"}
+
+// servers are the two kinds of a server, with equal options.
+type servers struct{ data, admin *httpapi.Server }
+
+func newServers(change ...func(*httpapi.Options)) servers {
+	return servers{newServer(change...), newServer(append(change, admin)...)}
+}
+
+// of returns the server of a path.
+func (s servers) of(path string) *httpapi.Server {
+	if path, _, _ = strings.Cut(path, "?"); slices.Contains(s.admin.Routes(), "GET "+path) || path == "/v1/explain" {
+		return s.admin
+	}
+	return s.data
 }
 
 func policyExchanges() (list []exchange) {
@@ -185,11 +209,11 @@ func TestDescriptionFitsTheServer(t *testing.T) {
 		operation string
 		status    int
 	}
-	s := newServer(trusting, ruled(t, nil))
-	doc, router := description(t, s)
+	s := newServers(trusting, ruled(t, nil))
+	doc, router := description(t, s.data)
 	seen := map[answer]bool{}
-	look := func(s *httpapi.Server, e exchange, origin string) {
-		op, status := e.check(t, s, router, origin)
+	look := func(s servers, e exchange, origin string) {
+		op, status := e.check(t, s.of(e.path), router, origin)
 		seen[answer{op.OperationID, status}] = true
 	}
 	for _, e := range exchanges() {
@@ -200,18 +224,18 @@ func TestDescriptionFitsTheServer(t *testing.T) {
 	}
 	for path, more := range settlements {
 		look(s, exchange{"POST", path, "application/json", `{"token":"t"` + more + `}`, true, 403}, "https://other.example")
-		for _, e := range settling(t, s, path, more) {
+		for _, e := range settling(t, s.data, path, more) {
 			look(s, e, "")
 		}
 	}
 	for path := range checks {
-		look(newServer(), exchange{"POST", path, "application/json", `{}`, true, 404}, "")
+		look(newServers(), exchange{"POST", path, "application/json", `{}`, true, 404}, "")
 	}
 	for path, more := range settlements {
-		look(newServer(), exchange{"POST", path, "application/json", `{"token":"t"` + more + `}`, true, 404}, "")
+		look(newServers(), exchange{"POST", path, "application/json", `{"token":"t"` + more + `}`, true, 404}, "")
 	}
 	f := &failing{Store: memory.New(memory.Options{})}
-	s = newServer(ruled(t, f), func(o *httpapi.Options) {
+	s = newServers(ruled(t, f), func(o *httpapi.Options) {
 		o.Limiters, o.Timeout = broken{errors.New("no store")}, 1 // a nanosecond, which is over
 		o.Ready = func(context.Context) error { return errors.New("no store") }
 	})
@@ -221,16 +245,21 @@ func TestDescriptionFitsTheServer(t *testing.T) {
 	}
 	for path, more := range settlements {
 		f := &failing{Store: memory.New(memory.Options{})}
-		s = newServer(ruled(t, f))
-		body := `{"token":"` + tokenOf(t, s, `{"path":"/work"}`) + `"` + more + `}`
+		s = newServers(ruled(t, f))
+		body := `{"token":"` + tokenOf(t, s.data, `{"path":"/work"}`) + `"` + more + `}`
 		f.err = errors.New("no store")
 		look(s, exchange{"POST", path, "application/json", body, true, 503}, "")
 	}
-	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/openapi.yaml", "/v1/status"} {
-		look(newServer(func(o *httpapi.Options) { o.Hosts = nil }), exchange{"GET", path, "", "", true, 403}, "")
+	for _, path := range append([]string{"/healthz", "/readyz", "/metrics", "/openapi.yaml", "/v1/status", "/debug/pprof/"}, profilePaths...) {
+		look(newServers(func(o *httpapi.Options) { o.Hosts = nil }), exchange{"GET", path, "", "", true, 403}, "")
 	}
-	look(newServer(warned), exchange{"GET", "/v1/status", "", "", true, 200}, "")
-	look(newServer(warned), exchange{"GET", "/readyz", "", "", true, 200}, "")
+	look(newServers(warned), exchange{"GET", "/v1/status", "", "", true, 200}, "")
+	look(newServers(warned), exchange{"GET", "/readyz", "", "", true, 200}, "")
+	for _, path := range profilePaths {
+		leave := s.admin.Occupy(path)
+		look(s, exchange{"GET", path, "", "", true, 503}, "")
+		leave()
+	}
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			for status := range op.Responses.Map() {
@@ -250,10 +279,13 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 			described[method+" "+path] = true
 		}
 	}
-	for _, route := range newServer().Routes() {
+	s := newServers()
+	for _, route := range slices.Concat(s.data.Routes(), s.admin.Routes()) {
 		if !described[route] {
 			t.Errorf("%s is served and not described", route)
 		}
+	}
+	for _, route := range slices.Concat(s.data.Routes(), s.admin.Routes()) {
 		delete(described, route)
 	}
 	for route := range described {

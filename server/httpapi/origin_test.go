@@ -12,7 +12,8 @@ import (
 
 // After DNS rebinding a page of a foreign site sends no Origin with a GET. Its name is in the Host.
 func TestHosts(t *testing.T) {
-	s := newServer(func(o *httpapi.Options) { o.Hosts = []string{"weir.example.net", "*.corp.example"} })
+	hosts := func(o *httpapi.Options) { o.Hosts = []string{"weir.example.net", "*.corp.example"} }
+	s := newServers(hosts)
 	for host, ok := range map[string]bool{
 		"127.0.0.1:8080": true, "10.1.2.3": true, "[::1]:8080": true, "[2001:db8::1]": true, "LocalHost:8080": true, "localhost.": true, "": true,
 		"weir": true, "weir:8080": true, "weir.internal:8080": true, "weir.default.svc:8080": true, "weir.default.svc.cluster.local": true, "api.localhost": true,
@@ -24,7 +25,7 @@ func TestHosts(t *testing.T) {
 			for _, path := range []string{"/v1/status", "/v1/take", "/healthz", "/metrics", "/nowhere"} {
 				r := httptest.NewRequest(method, path, strings.NewReader(`{"key":"k","limit":"1/1s"}`))
 				r.Host = host
-				res := send(s, r)
+				res := send(s.of(path), r)
 				if refused := res.StatusCode == http.StatusForbidden; refused == ok {
 					t.Errorf("%s %s under the Host %q: %d", method, path, host, res.StatusCode)
 				}
@@ -44,7 +45,7 @@ func TestHeadersOfReplies(t *testing.T) {
 		httptest.NewRequest(http.MethodPost, "/v1/take", strings.NewReader(`{`)), httptest.NewRequest(http.MethodOptions, "/v1/take", nil),
 	} {
 		r.Header.Set("Access-Control-Request-Method", "POST")
-		h := send(newServer(), r).Header
+		h := send(newServers().of(r.URL.Path), r).Header
 		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s %s: %v", r.Method, r.URL.Path, h)
 		}

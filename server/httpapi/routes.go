@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -34,20 +35,20 @@ func (r route) allow() string {
 //go:embed openapi.yaml
 var openAPI []byte
 
-func (s *Server) newRoutes() map[string]route {
-	metrics := promhttp.HandlerFor(s.opts.Gatherer, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
-	routes := map[string]route{
-		"/healthz":      {http.MethodGet, static("text/plain; charset=utf-8", []byte("ok\n"))},
-		"/readyz":       {http.MethodGet, s.ready},
-		"/v1/status":    {http.MethodGet, s.status},
-		"/v1/check":     s.withPolicies(s.check),
-		"/v1/explain":   s.withPolicies(s.explain),
-		"/openapi.yaml": {http.MethodGet, static("application/yaml", openAPI)},
-		"/metrics": {http.MethodGet, func(w http.ResponseWriter, r *http.Request) *Problem {
-			metrics.ServeHTTP(w, r)
-			return nil
-		}},
+func (s *Server) newRoutes() (own, elsewhere map[string]route) {
+	own, elsewhere = s.decisionRoutes(), s.adminRoutes()
+	if s.opts.Admin {
+		own, elsewhere = elsewhere, own
 	}
+	own["/healthz"] = route{http.MethodGet, static("text/plain; charset=utf-8", []byte("ok\n"))}
+	own["/readyz"] = route{http.MethodGet, s.ready}
+	own["/openapi.yaml"] = route{http.MethodGet, static("application/yaml", openAPI)}
+	return own, elsewhere
+}
+
+// decisionRoutes are the routes of clients.
+func (s *Server) decisionRoutes() map[string]route {
+	routes := map[string]route{"/v1/check": s.withPolicies(s.check)}
 	for _, op := range operations {
 		routes["/v1/"+op.name] = route{http.MethodPost, func(w http.ResponseWriter, r *http.Request) *Problem {
 			return s.operate(w, r, op)
@@ -59,10 +60,30 @@ func (s *Server) newRoutes() map[string]route {
 	return routes
 }
 
+// adminRoutes are the routes of an operator.
+func (s *Server) adminRoutes() map[string]route {
+	metrics := promhttp.HandlerFor(s.opts.Gatherer, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes})
+	routes := map[string]route{
+		"/metrics": {http.MethodGet, func(w http.ResponseWriter, r *http.Request) *Problem {
+			metrics.ServeHTTP(w, r)
+			return nil
+		}},
+		"/v1/status":  {http.MethodGet, s.status},
+		"/v1/explain": s.withPolicies(s.explain),
+	}
+	for path, serve := range s.profiles.routes() {
+		routes[path] = route{http.MethodGet, serve}
+	}
+	return routes
+}
+
+// maxScrapes is how many requests for the metrics are served at once.
+const maxScrapes = 4
+
 // readyTimeout bounds how long /readyz waits for the store.
 const readyTimeout = 2 * time.Second
 
-// ready answers whether decisions can be made, and warns of what is not as it should be.
+// ready answers whether decisions can be made. Only an operator gets the reason and the warnings.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) *Problem {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
@@ -70,13 +91,25 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) *Problem {
 		if s.failures.open(time.Now()) {
 			s.opts.Log.Error("not ready", "error", store.WithoutKeys(err))
 		}
-		return &Problem{Status: http.StatusServiceUnavailable, Detail: "the store can't be reached"}
+		return &Problem{Status: http.StatusServiceUnavailable, Detail: strings.Join(s.degraded("the store can't be reached"), "; ")}
 	}
 	body := []byte("ok\n")
-	for _, warning := range s.opts.Status().warnings() {
+	for _, warning := range s.degraded() {
 		body = append(body, "warning: "+warning+"\n"...)
 	}
 	return static("text/plain; charset=utf-8", body)(w, r)
+}
+
+// degraded returns the reasons and the warnings of the status for an operator, and otherwise only
+// that there are reasons.
+func (s *Server) degraded(reasons ...string) []string {
+	switch {
+	case s.opts.Admin:
+		return append(reasons, s.opts.Status().warnings()...)
+	case len(reasons) > 0:
+		return []string{"not ready"}
+	}
+	return nil
 }
 
 func static(contentType string, body []byte) func(http.ResponseWriter, *http.Request) *Problem {
@@ -112,7 +145,7 @@ func (s *Server) recovered(value any, r *http.Request) {
 	case value == nil:
 		return
 	case !errors.Is(err, http.ErrAbortHandler): // which is meant, and not of interest
-		s.opts.Panics.Caught("http: request", value)
+		s.opts.Panics.Caught(s.name+": request", value)
 		s.connections.guard.Count(guard.Panic, r.RemoteAddr)
 	}
 	panic(http.ErrAbortHandler)
@@ -125,7 +158,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) *Problem {
 	route, ok := s.routes[r.URL.Path]
 	switch {
 	case !ok:
-		p := refuse("path", r.URL.Path, "the paths that /openapi.yaml describes")
+		p := refuse("path", r.URL.Path, s.pathAccepted(r.URL.Path))
 		p.Status = http.StatusNotFound
 		return p
 	case !route.accepts(r.Method):
@@ -135,4 +168,16 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) *Problem {
 		return p
 	}
 	return route.serve(w, r)
+}
+
+// pathAccepted describes the paths that would do in place of an unknown path.
+func (s *Server) pathAccepted(path string) string {
+	_, ok := s.elsewhere[path]
+	switch {
+	case ok && s.opts.Admin:
+		return "this path where clients are served (weir serve --http)"
+	case ok:
+		return "this path on the admin listener (weir serve --admin)"
+	}
+	return "the paths that /openapi.yaml describes"
 }

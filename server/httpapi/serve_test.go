@@ -32,6 +32,8 @@ func newServer(change ...func(*httpapi.Options)) *httpapi.Server {
 	return httpapi.New(opts)
 }
 
+func admin(o *httpapi.Options) { o.Admin = true }
+
 func trusting(o *httpapi.Options) { o.TrustClientTime = true }
 
 // post sends a JSON body to the handler and returns the status and the body of the answer.

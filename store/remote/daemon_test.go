@@ -22,7 +22,7 @@ type daemon struct {
 // start runs a server on a free port until the test ends.
 func start(t testing.TB, cfg server.Config) *daemon {
 	t.Helper()
-	cfg.RESP, cfg.HTTP = "127.0.0.1:0", server.Off
+	cfg.RESP, cfg.HTTP, cfg.Admin = "127.0.0.1:0", server.Off, server.Off
 	d := &daemon{cfg: cfg}
 	d.begin(t)
 	return d
@@ -31,7 +31,7 @@ func start(t testing.TB, cfg server.Config) *daemon {
 // startApart runs a server with a memory for each name.
 func startApart(t testing.TB, trusts bool) *daemon {
 	t.Helper()
-	d := &daemon{cfg: server.Config{RESP: "127.0.0.1:0", HTTP: server.Off, TrustClientTime: trusts}, apart: true}
+	d := &daemon{cfg: server.Config{RESP: "127.0.0.1:0", HTTP: server.Off, Admin: server.Off, TrustClientTime: trusts}, apart: true}
 	d.begin(t)
 	return d
 }

@@ -15,7 +15,7 @@ import (
 // A server in the same program, and a limiter whose state it keeps.
 func Example() {
 	ctx, stop := context.WithCancel(context.Background())
-	daemon, err := server.New(server.Config{RESP: "127.0.0.1:0", HTTP: server.Off})
+	daemon, err := server.New(server.Config{RESP: "127.0.0.1:0", HTTP: server.Off, Admin: server.Off})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func Example() {
 // Several limits that one request must pass.
 func ExampleStore_TakeAll() {
 	ctx := context.Background()
-	daemon, err := server.New(server.Config{RESP: "127.0.0.1:0", HTTP: server.Off})
+	daemon, err := server.New(server.Config{RESP: "127.0.0.1:0", HTTP: server.Off, Admin: server.Off})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,0 +1,106 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weirlimit/weir/policy/clients"
+	"github.com/weirlimit/weir/server"
+	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/memory"
+)
+
+// countedStore is a store that counts as an engine's does.
+type countedStore struct{ store.Store }
+
+func (countedStore) Counts() store.Counts { return store.Counts{} }
+
+var (
+	typeLine = regexp.MustCompile(`^# TYPE (weir_\w+) (\w+)\n$`)
+	sample   = regexp.MustCompile(`^(weir_\w+?)(?:\{(.*)\})? \S+\n$`)
+	label    = regexp.MustCompile(`(\w+)="[^"]*",?`)
+	row      = regexp.MustCompile("^\\| `(weir_\\w+)` \\| (\\w+) \\|([^|]*)\\|")
+)
+
+// exported adds the metrics of a server: "type labels" by name.
+func exported(t *testing.T, s *server.Server, all map[string]string) {
+	t.Helper()
+	types, seen := map[string]string{}, map[string]string{}
+	for line := range strings.Lines(get(t, s, "/metrics")) {
+		if m := typeLine.FindStringSubmatch(line); m != nil {
+			types[m[1]] = m[2]
+			continue
+		}
+		m := sample.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		name := m[1]
+		if base := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(name, ""); types[base] == "histogram" {
+			name = base
+		}
+		var labels []string
+		for _, l := range label.FindAllStringSubmatch(m[2], -1) {
+			if l[1] != "le" {
+				labels = append(labels, l[1])
+			}
+		}
+		slices.Sort(labels)
+		form := types[name] + " " + strings.Join(labels, ",")
+		if seen[name] != "" && seen[name] != form {
+			t.Errorf("%s has %s and %s", name, seen[name], form)
+		}
+		seen[name] = form
+	}
+	maps.Copy(all, seen)
+}
+
+// docs/metrics.md has every metric of the server with its type and labels, and no other.
+func TestMetricsAreDocumented(t *testing.T) {
+	ctx, url := context.Background(), "sqlite:"+filepath.Join(t.TempDir(), "clients.db")
+	db, err := clients.Open(ctx, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	all := map[string]string{}
+	exported(t, start(t, server.Config{Policies: written(t, policies), Clients: url, ProxyProtocolFrom: []string{"10.0.0.0/8"}}), all)
+	s := start(t, server.Config{Opened: countedStore{panicStore{memory.New(memory.Options{})}}})
+	c, err := net.Dial("tcp", s.RESPAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, _ = fmt.Fprint(c, "WEIR.TAKE k 5/1h\r\n")
+	_, _ = c.Read(make([]byte, 1)) // the connection ends by a panic
+	exported(t, s, all)
+	page, err := os.ReadFile("../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]string{}
+	for line := range strings.Lines(string(page)) {
+		if m := row.FindStringSubmatch(line); m != nil {
+			labels := strings.FieldsFunc(m[3], func(r rune) bool { return strings.ContainsRune("`, ", r) })
+			slices.Sort(labels)
+			documented[m[1]] = m[2] + " " + strings.Join(labels, ",")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if documented[name] != all[name] {
+			t.Errorf("%s is %q, and in docs/metrics.md %q", name, all[name], documented[name])
+		}
+		delete(documented, name)
+	}
+	for name := range documented {
+		t.Errorf("docs/metrics.md has %s, the server has not", name)
+	}
+}
