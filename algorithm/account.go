@@ -105,21 +105,24 @@ func (a *Account) Heal(now int64) bool {
 	if a.Program == nil {
 		return false
 	}
-	healed := a.Program.Heal(a.State, now)
-	if a.Extra != nil {
-		if x, other := a.Extra.healed(now); other {
-			a.Extra, healed = &x, true
-		}
+	if a.Extra == nil {
+		return a.Program.Heal(a.State, now)
+	}
+	lengths := append(slices.Clone(a.Extra.Formers), Former{Program: a.Program})
+	healed := a.Program.healLeases(a.State, lengths, now)
+	if x, other := a.Extra.healed(lengths, now); other {
+		a.Extra, healed = &x, true
 	}
 	return healed
 }
 
-// healed returns an Extra without times that are ahead of now.
-func (x Extra) healed(now int64) (_ Extra, healed bool) {
+// healed returns an Extra without times that are ahead of now. lengths are all limits, for the
+// lengths of their leases.
+func (x Extra) healed(lengths []Former, now int64) (_ Extra, healed bool) {
 	x.Formers, x.Holds = cloneFormers(x.Formers), slices.Clone(x.Holds)
 	for i := range x.Formers {
 		f := &x.Formers[i]
-		if f.Program.Heal(f.State, now) {
+		if f.Program.healLeases(f.State, lengths, now) {
 			f.Until, healed = min(f.Until, now+f.Program.left(f.State, now)), true
 		}
 	}

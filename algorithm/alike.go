@@ -25,5 +25,8 @@ func (p *Program) covers(state []int64, f Former, now int64) bool {
 	}
 	_, mine := p.machine.take(state, 0, now)
 	_, former := f.Program.machine.take(f.State, 0, now)
+	if m, ok := f.Program.machine.(concurrent); ok && int64(former.ResetAfter) > m.width {
+		return false // a plain account has no leases that are longer than its limit's
+	}
 	return p.capacity-mine.Remaining >= f.Program.capacity-former.Remaining && mine.ResetAfter >= former.ResetAfter
 }

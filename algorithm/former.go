@@ -11,6 +11,8 @@ const (
 	MaxFormers = 3
 	// maxFormerLog is how many entries of a log a former has; older ones are joined.
 	maxFormerLog = 64
+	// maxFormerLeases is maxFormerLog for leases: the holders of joined ones find them no more.
+	maxFormerLeases = 1024
 )
 
 // A Former is the state of a limit that was in force before and may be again. It is charged with all that other limits admit, and is forgotten when
@@ -35,7 +37,12 @@ func (o *opened) become(p *Program, now int64) {
 	leaving := Former{Program: o.p, State: o.state, Missed: o.missed(now), Until: now + o.p.memory(o.state, now)}
 	states := append([]Former{leaving}, o.Formers...)
 	mine := slices.IndexFunc(states, func(f Former) bool { return f.Program.is(p) })
-	switch source, units := mostUsed(states, now); {
+	source, units := mostUsed(states, now)
+	if n := leaving.used(now); mine >= 0 && p.leases() && o.p.leases() && n >= states[mine].used(now) {
+		states = slices.Delete(states, mine, mine+1) // the state in force has every end
+		source, units, mine = 0, n, -1
+	}
+	switch {
 	case mine >= 0:
 		o.state = states[mine].State
 		states = slices.Delete(states, mine, mine+1)
@@ -73,12 +80,17 @@ func (o *opened) missed(now int64) (units int64) {
 // mostUsed returns the state in which most units are used, and how many.
 func mostUsed(states []Former, now int64) (index int, units int64) {
 	for i, f := range states {
-		_, d := f.Program.machine.take(f.State, 0, now)
-		if n := f.Program.capacity - d.Remaining; n > units {
+		if n := f.used(now); n > units {
 			index, units = i, n
 		}
 	}
 	return index, units
+}
+
+// used returns how many units are used.
+func (f Former) used(now int64) int64 {
+	_, d := f.Program.machine.take(f.State, 0, now)
+	return f.Program.capacity - d.Remaining
 }
 
 // remembered drops the formers that are forgotten at now.
@@ -86,27 +98,35 @@ func remembered(formers []Former, now int64) []Former {
 	return slices.DeleteFunc(formers, func(f Former) bool { return f.Until <= now })
 }
 
-// keep returns the states that are worth remembering. If they are too many, those are the latest, but always the one in which most is used.
+// keep returns the states that are worth remembering. If they are too many, those are the latest, but always the one in which most is used, and the one
+// of the longest leases.
 func keep(states []Former, now int64) []Former {
 	states = remembered(states, now)
 	for len(states) > MaxFormers {
 		last := len(states) - 1
-		if most, _ := mostUsed(states, now); most == last {
+		most, _ := mostUsed(states, now)
+		longest, _ := longestLease(states)
+		for last == most || last == longest {
 			last--
 		}
 		states = slices.Delete(states, last, last+1)
 	}
 	for i, f := range states {
 		if m, ok := asLog(f.Program.machine); ok {
-			states[i].State = joined(m.live(f.State, now))
+			most := maxFormerLog
+			if f.Program.leases() {
+				most = maxFormerLeases
+			}
+			states[i].State = joined(m.live(f.State, now), most)
 		}
 	}
 	return states
 }
 
-// joined returns a log with its oldest entries as one, which is as late as the latest of them, if it is long.
-func joined(log []int64) []int64 {
-	if extra := len(log) - 2*maxFormerLog; extra > 0 {
+// joined returns a log of more than most entries with its oldest ones as one entry, which is as
+// late as the latest of them.
+func joined(log []int64, most int) []int64 {
+	if extra := len(log) - 2*most; extra > 0 {
 		sum := units(log[:extra])
 		log = slices.Clone(log[extra:])
 		log[1] += sum
@@ -119,10 +139,15 @@ func (o *opened) charge(units, now int64) {
 	if units <= 0 {
 		return
 	}
+	end := now + o.p.left(o.state, now)
 	for i := range o.Formers {
 		f := &o.Formers[i]
 		var charged int64
-		f.State, charged = f.Program.charge(f.State, units, now)
+		if m, ok := f.Program.machine.(concurrent); ok && o.p.leases() {
+			f.State, charged = m.chargeUntil(f.State, units, end, now)
+		} else {
+			f.State, charged = f.Program.charge(f.State, units, now)
+		}
 		f.Missed = plus(f.Missed, units-charged)
 	}
 }

@@ -82,15 +82,16 @@ func (m slidingLog) newest(live []int64, most int64) []int64 {
 	return state
 }
 
-// inherit keeps the leases' ends, by which they are released. One that has longer to go than this limit's leases is cut to one of them.
+// inherit keeps the ends of the leases, by which their holders find them, also where this limit's
+// leases are shorter: the holders have their places until then.
 func (m concurrent) inherit(u used, now int64) []int64 {
 	old, ok := u.from.(concurrent)
 	if !ok {
 		return []int64{now, u.units}
 	}
 	state := m.newest(old.live(u.state, now), u.units)
-	for i := 0; old.width != m.width && i < len(state); i += 2 {
-		state[i] = min(now, state[i]+old.width-m.width)
+	for i := 0; i < len(state); i += 2 {
+		state[i] += old.width - m.width
 	}
 	return state
 }

@@ -123,3 +123,37 @@ func changesOutlive(k *check) {
 		k.Fatalf("%v, lowered to %v for %v: %s; what was used has been forgotten", high.limit, low.limit, took, show(v))
 	}
 }
+
+// leasesChange changes the length of leases while places are held: a Renew and a Cancel find each
+// place by its end, under the first limit and under the next ones.
+func leasesChange(k *check) {
+	store := k.trusting()
+	all := k.bindNamed(store, []string{"concurrent 3 lease=1s", "concurrent 3 lease=5s", "concurrent 3 lease=1m"})
+	k.each(len(all), func(i int) {
+		for j, other := range all {
+			b := all[i]
+			if i == j {
+				continue
+			}
+			other, s := b.another(store, other.limit.String()), b.script(fmt.Sprint("key ", j))
+			of := func(kind algorithm.Kind, end, after time.Duration) step {
+				return step{algorithm.Op{Kind: kind, Cost: 1, End: start + int64(end)}, after}
+			}
+			end, at := b.limit.Period, time.Millisecond
+			s.follow(take(1, 0))
+			s.bound = other
+			otherEnd := at + s.follow(take(1, at)).Reset
+			s.bound, at = b, at+time.Millisecond
+			end = at + s.follow(of(algorithm.Renew, end, at)).Reset
+			s.bound, at = other, at+time.Millisecond
+			otherEnd = at + s.follow(of(algorithm.Renew, otherEnd, at)).Reset
+			s.bound, at = b, at+time.Millisecond
+			v := s.follow(of(algorithm.Cancel, end, at))
+			s.demand(v.Remaining == 2, "one of two places is released")
+			s.bound = other
+			v = s.follow(take(1, at), of(algorithm.Cancel, otherEnd, at))
+			s.demand(v.Granted == 1 && v.Remaining == 2, "the other place is released")
+			s.follow(peek(2*time.Second), take(1, 6*time.Second), takeUpTo(never, 2*time.Minute))
+		}
+	})
+}

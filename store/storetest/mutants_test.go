@@ -222,7 +222,7 @@ var concurrencyMutants = []mutant{
 func account(f changed) faults { return faults{account: f} }
 
 var changeMutants = []mutant{
-	{"a change of limits makes a fresh key", []string{"S18-limit-change", "S18-change-races", "S17-change-outlives", "change-traces", "linearizable-changes"}, account(
+	{"a change of limits makes a fresh key", []string{"S18-limit-change", "S18-lease-change", "S18-change-races", "S17-change-outlives", "change-traces", "linearizable-changes"}, account(
 		func(b *shelfBinding, _ string, a algorithm.Account, op algorithm.Op, now int64) (algorithm.Account, algorithm.Result) {
 			if a.Program != nil && a.Program.Limit() != b.program.Limit() {
 				a = algorithm.Account{}
@@ -239,7 +239,7 @@ var changeMutants = []mutant{
 			}
 			return a, r
 		})},
-	{"a state is taken for one of the caller's limit", []string{"S18-limit-change", "change-traces"}, account(
+	{"a state is taken for one of the caller's limit", []string{"S18-limit-change", "S18-lease-change", "change-traces"}, account(
 		func(b *shelfBinding, _ string, a algorithm.Account, op algorithm.Op, now int64) (algorithm.Account, algorithm.Result) {
 			if a.Program != nil && b.program.Check(a.State) == nil {
 				a.Program = b.program
@@ -391,7 +391,7 @@ var keyMutants = []mutant{
 		s.Limit = algorithm.MustParseLimit("1/1s")
 		return properly(s, key)
 	})},
-	{"a name's limits have a state each", []string{"S18-limit-change", "S18-change-races", "change-traces", "linearizable-changes", "reserve-changes", "batches"},
+	{"a name's limits have a state each", []string{"S18-limit-change", "S18-lease-change", "S18-change-races", "change-traces", "linearizable-changes", "reserve-changes", "batches"},
 		renamed(func(s store.Spec, key string) string { return properly(s, s.Limit.Canonical().String()+"/"+key) })},
 	{"each spelling of a limit has a state", []string{"sharing"}, renamed(func(s store.Spec, key string) string {
 		if s.TimeDebt {

@@ -33,6 +33,7 @@ var rules = []Rule{
 	{"S11-reset", "A reset forgets the key of just these bytes: nothing in it is a pattern.", resetIsLiteral},
 	{"renew", "A renewal of a concurrent limit's units takes them for another lease, or takes anew if theirs is over; of others it is a look.", renewTakesAnew},
 	{"S18-limit-change", "When the limit of a name changes, what was used stays used, whichever the algorithms, and to and fro gives nothing.", limitsChange},
+	{"S18-lease-change", "When the length of the leases of a name changes, each lease keeps its end, by which it is renewed and released.", leasesChange},
 	{"S18-change-races", "While callers have one limit of a name or the other, no more is admitted in all than the larger capacity, nor less.", changeRaces},
 	{"S17-change-outlives", "What a limit that was lowered leaves behind is kept for as long as it would have counted.", changesOutlive},
 	{"reserve", "A reservation is settled once, at less, at more or at nothing, or is given back when its life is over.", reservationsSettle},
