@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/weirlimit/weir/internal/panics"
 )
 
 // ErrLeaseLost reports a Lease that ended before its release: no renewal succeeded in time, because
@@ -88,16 +90,22 @@ func (l *Limiter) reserveOrCancel(ctx context.Context, b *bound, key string, cos
 	}
 	decided, whole := make(chan result, 1), context.WithoutCancel(ctx)
 	go func() {
-		d, p, err := l.takePlace(whole, b, key, cost)
-		decided <- result{&Reservation{Decision: d, limiter: l, place: p}, err}
+		var d result
+		d.err = panics.Catch(func() error {
+			decision, p, err := l.takePlace(whole, b, key, cost)
+			d.r = &Reservation{Decision: decision, limiter: l, place: p}
+			return err
+		})
+		decided <- d
 	}()
 	select {
 	case d := <-decided:
+		panics.Raise(d.err)
 		return d.r, d.err
 	case <-ctx.Done():
 		go func() {
-			if d := <-decided; d.err == nil {
-				_ = d.r.Cancel(whole) // otherwise the place is free when its lease ends
+			if d := <-decided; d.err == nil { // otherwise the place is free when its lease ends
+				_ = panics.Background("weir: release", func() error { return d.r.Cancel(whole) })
 			}
 		}()
 		return nil, ctx.Err()
@@ -142,7 +150,10 @@ func (l *Lease) renew() {
 	kept, err := false, error(nil)
 	if now.Before(until) {
 		ctx, cancel := context.WithDeadline(l.done, until)
-		kept, err = l.reservation.keep(ctx)
+		err = panics.Background("weir: renew", func() (err error) {
+			kept, err = l.reservation.keep(ctx)
+			return err
+		})
 		cancel()
 	}
 
@@ -193,7 +204,7 @@ func (l *Lease) Release(ctx context.Context) error {
 		whole := context.WithoutCancel(ctx)
 		go func() {
 			<-idle
-			_ = l.giveBack(whole)
+			_ = panics.Background("weir: release", func() error { return l.giveBack(whole) })
 		}()
 		return ctx.Err()
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/internal/panics"
 	"github.com/weirlimit/weir/policy"
 )
 
@@ -157,7 +158,11 @@ func (h *held) renew(lease, wait time.Duration) {
 	h.mu.Unlock()
 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(h.request.Context()), lease)
-	more, err := h.holding.renew(ctx)
+	more := true // also after a panic
+	err := panics.Catch(func() (err error) {
+		more, err = h.holding.renew(ctx)
+		return err
+	})
 	cancel()
 	if err != nil {
 		h.gate.warn(unrenewed, "what a request holds was not renewed", err)
@@ -171,7 +176,13 @@ func (h *held) renew(lease, wait time.Duration) {
 	}
 	h.mu.Unlock()
 	if leaves {
-		h.settle(left)
+		err = panics.Catch(func() error {
+			h.settle(left)
+			return nil
+		})
+		if err != nil {
+			h.gate.warn(unsettled, "what a request held was not settled", err)
+		}
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"time"
+
+	"github.com/weirlimit/weir/internal/panics"
 )
 
 // mayRepeat reports whether a request with this answer may be sent again. Who is denied by 429 was not served; of 503 nobody knows.
@@ -56,17 +58,22 @@ const (
 func settle(answer *http.Response) *http.Response {
 	source, read := answer.Body, make(chan kept, 1)
 	go func() {
-		text, err := io.ReadAll(io.LimitReader(source, mostOfDenial+1))
-		if len(text) > mostOfDenial {
-			text, err = text[:mostOfDenial], io.ErrUnexpectedEOF
+		var body kept
+		body.err = panics.Catch(func() (err error) {
+			body.text, err = io.ReadAll(io.LimitReader(source, mostOfDenial+1))
+			return err
+		})
+		if len(body.text) > mostOfDenial {
+			body = kept{body.text[:mostOfDenial], io.ErrUnexpectedEOF}
 		}
-		read <- kept{text, err}
+		read <- body
 	}()
 	timer := time.NewTimer(denialCame)
 	defer timer.Stop()
 	body := kept{nil, io.ErrUnexpectedEOF}
 	select {
 	case body = <-read:
+		panics.Raise(body.err)
 	case <-timer.C:
 	}
 	_ = source.Close() // which ends the reading

@@ -6,6 +6,7 @@ package panics
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 )
 
@@ -26,6 +27,17 @@ func Catch(f func() error) (err error) {
 		}
 	}()
 	return f()
+}
+
+// Background calls f and returns its error, or a *Error if f panics. It also logs the panic by the
+// default logger of log/slog, at level error with the stack: a task of the background has no caller
+// who could recover from a panic.
+func Background(task string, f func() error) error {
+	err := Catch(f)
+	if p, ok := errors.AsType[*Error](err); ok {
+		slog.Error("panic", "task", task, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
+	}
+	return err
 }
 
 // Raise panics if err is a *Error or wraps one.

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/weirlimit/weir/internal/panics"
 )
 
 // A sweeper removes rows that have expired. It walks through the primary key in small batches: an index on expires would have to be
@@ -59,10 +61,12 @@ func newSweeper(e *engine, o Options) *sweeper {
 	}
 }
 
-// run walks again and again until ctx ends. An error is counted, and ends the walk.
+// run walks again and again until ctx ends. An error is counted, and ends the walk; a panic too,
+// which is logged.
 func (s *sweeper) run(ctx context.Context) {
 	for s.rest(ctx, s.every) {
-		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
+		err := panics.Background("postgres: sweep", func() error { return s.sweep(ctx) })
+		if err != nil && ctx.Err() == nil {
 			s.engine.failures.Add(1)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/panics"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -165,6 +166,7 @@ func (s *Store) await(ctx context.Context, q *request, found *reply) ([]algorith
 	}
 	select {
 	case <-w.done:
+		panics.Raise(w.err)
 		return w.verdicts, w.time, w.err
 	case <-ctx.Done():
 	}
@@ -183,13 +185,15 @@ func (q *request) givenUp(err, known error) error {
 	return fmt.Errorf("redis: %s at %s: %w; %w", q.verb, q.store.server, err, known)
 }
 
-// fly carries out a flight. It has a time of its own: that of a caller ends with it, and the requests of others go on.
+// fly carries out a flight. A panic is an error of all waiters, which await raises again. It has a time of its own: that of a caller ends with it, and the requests of others go on.
 func (s *Store) fly(flight []*waiter) {
-	swap := newSwapping(s, flight)
-	for _, name := range swap.names {
-		s.recent.add(name)
-	}
-	err := swap.run(context.Background())
+	err := panics.Catch(func() error {
+		swap := newSwapping(s, flight)
+		for _, name := range swap.names {
+			s.recent.add(name)
+		}
+		return swap.run(context.Background())
+	})
 	for _, next := range s.lines.end(flight) {
 		go s.fly(next)
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/weirlimit/weir/internal/panics"
 )
 
 // DefaultDialTimeout is how long a connection may take with a URL that does not say.
@@ -66,11 +68,16 @@ func dial(ctx context.Context, o rueidis.ClientOption, timeout time.Duration) (r
 	}
 	done := make(chan result, 1)
 	go func() {
-		client, err := rueidis.NewClient(o)
-		done <- result{client, err}
+		var r result
+		r.err = panics.Catch(func() (err error) {
+			r.client, err = rueidis.NewClient(o)
+			return err
+		})
+		done <- r
 	}()
 	select {
 	case r := <-done:
+		panics.Raise(r.err)
 		return r.client, r.err
 	case <-ctx.Done():
 		go func() { // it can't be told to stop

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/panics"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -85,11 +86,16 @@ func dial(ctx context.Context, address string, timeout time.Duration) (rueidis.C
 	}
 	done := make(chan result, 1)
 	go func() {
-		client, err := rueidis.NewClient(option)
-		done <- result{client, err}
+		var r result
+		r.err = panics.Catch(func() (err error) {
+			r.client, err = rueidis.NewClient(option)
+			return err
+		})
+		done <- r
 	}()
 	select {
 	case r := <-done:
+		panics.Raise(r.err)
 		return r.client, r.err
 	case <-ctx.Done():
 		go func() { // it can't be told to stop

@@ -1,0 +1,40 @@
+package admission
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A frail holding panics when it is renewed and settled.
+type frail struct{ renewals int }
+
+func (f *frail) renew(context.Context) (bool, error) {
+	f.renewals++
+	time.Sleep(time.Second)
+	panic("renew")
+}
+func (f *frail) settle(context.Context, int64) error { panic("settle") }
+func (f *frail) giveBack(context.Context) error      { panic("give back") }
+
+// Panics of a renewal, and of a settlement left to it, are logged and do not end the program.
+func TestPanicsWhileARequestIsRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f frail
+		h := newHeld(&Gate{opts: Options{Log: slog.New(slog.NewTextHandler(io.Discard, nil))}}, httptest.NewRequest("GET", "/", nil), 0, &f)
+		h.renewEvery(30 * time.Second)
+		time.Sleep(21*time.Second + 500*time.Millisecond)
+		if f.renewals != 2 {
+			t.Errorf("%d renewals in 21.5 s, want 2", f.renewals)
+		}
+		h.giveBack() // a renewal is in progress
+		time.Sleep(time.Minute)
+		if f.renewals != 2 {
+			t.Errorf("%d renewals after the settlement, want 2", f.renewals)
+		}
+	})
+}
