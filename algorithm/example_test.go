@@ -209,3 +209,14 @@ func ExampleLimit_Note() {
 	fmt.Println(algorithm.MustParseLimit("500/1d").Note())
 	// Output: 500/24h is not tied to the calendar; 500/day begins anew each day at 00:00 UTC
 }
+
+// Four processes that each enforce a quarter admit together at most the bound of the limit.
+func ExampleLimit_Share() {
+	for _, text := range []string{"100/1m", "3/1m burst=20", "concurrent 3 lease=30s"} {
+		fmt.Println(algorithm.MustParseLimit(text).Share(1, 4))
+	}
+	// Output:
+	// 25/1m <nil>
+	// 1/1m20s burst=5 <nil>
+	// 0/0s weir: limit has count 3; accepted: 4 or more, for a share of 25%
+}
