@@ -64,8 +64,8 @@ func TakeAll(ctx context.Context, parts []Part, now int64) ([]Outcome, error) {
 		case same == len(distinct):
 			distinct = append(distinct, *p)
 		case distinct[same].Limit != p.Limit:
-			return nil, fmt.Errorf("weir: the limits %v and %v are both %q, for the same key; accepted: one limit for each name; %w",
-				distinct[same].Limit, p.Limit, p.Name, ErrNothingDone)
+			return nil, fmt.Errorf("weir: the limits %v and %v are both %q, for the same key; %w; %w",
+				distinct[same].Limit, p.Limit, p.Name, errTwoLimits, ErrNothingDone)
 		}
 		distinct[same].Cost = max(distinct[same].Cost, p.Cost)
 		index[i] = same
