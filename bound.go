@@ -2,6 +2,7 @@ package weir
 
 import (
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/fallback"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -10,6 +11,8 @@ type bound struct {
 	limit    Limit // canonical
 	capacity int64
 	binding  store.Binding
+	// without is nil if the binding is of the limiter's store. Otherwise the store failed.
+	without *fallback.Bound
 }
 
 func bind(s store.Store, limit Limit, name string) (*bound, error) {
@@ -28,6 +31,9 @@ func (b *bound) decision(v algorithm.Verdict, err error) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
+	if b.without != nil {
+		return b.without.Decision(v), nil
+	}
 	return v.Decision(b.capacity), nil
 }
 
@@ -44,7 +50,7 @@ func (unnamedError) Is(target error) bool { return target == ErrUnnamed }
 
 // SetLimit changes the limit of a limiter that has a name (else the error is [ErrUnnamed]), for all that is asked from now on. What was used stays
 // used, in units, at most the new capacity: a raise is there at once, and nobody begins anew. If the limit makes no sense, which is
-// a [*LimitError], or the store can't keep it, nothing changes. It asks no engine.
+// a [*LimitError], or the store can't keep it, or it has no share for [WithOnStoreError], nothing changes. It asks no engine.
 //
 // It is the limit of this Limiter alone. Others of the name, here or in other processes, keep theirs until they are told, and find
 // what this one admits (see docs/algorithms.md).
@@ -62,6 +68,9 @@ func (l *Limiter) SetLimit(limit Limit) error {
 		return unnamedError{}
 	}
 	b, err := bind(l.store, limit, l.name)
+	if err == nil {
+		_, err = l.onError.Limit(b.limit)
+	}
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,7 @@ type Hold struct {
 	id       int64
 	estimate int64
 	life     time.Duration
+	without  *bound // nil: the store has the hold
 
 	mu      sync.Mutex
 	settled bool // nothing is held: a settlement succeeded, or the hold was denied
@@ -52,12 +53,33 @@ func (l *Limiter) Hold(ctx context.Context, key string, cost int64, life time.Du
 		return nil, &LifeError{life}
 	}
 	h := &Hold{limiter: l, key: key, id: 1 + rand.Int64N(1<<62), estimate: cost, life: life} //nolint:gosec // unique for the key is enough
-	var err error
-	if h.Decision, err = h.reserve(ctx); err != nil {
+	b := l.load()
+	now, err := l.check(ctx, b, cost)
+	if err != nil {
 		return nil, err
+	}
+	by, v, err := l.take(ctx, b, key, h.op(), now)
+	if h.Decision, err = by.decision(v, err); err != nil {
+		return nil, err
+	}
+	if by.without != nil {
+		h.without = by
 	}
 	h.settled = !h.Allowed
 	return h, nil
+}
+
+// op takes the estimate, or renews the hold.
+func (h *Hold) op() algorithm.Op {
+	return algorithm.Op{Kind: algorithm.Reserve, Cost: h.estimate, ID: h.id, Life: int64(h.life)}
+}
+
+// bound returns the bound that has the hold.
+func (h *Hold) bound() *bound {
+	if h.without != nil {
+		return h.without
+	}
+	return h.limiter.load() // the limit may have changed
 }
 
 // Renew keeps the hold for its whole life again, from now on. If the hold has expired, Renew takes
@@ -69,7 +91,8 @@ func (h *Hold) Renew(ctx context.Context) (Decision, error) {
 	if h.settled || h.unsure {
 		return Decision{}, errors.New("weir: there is no hold to renew; accepted: a hold that was allowed, and neither committed nor cancelled")
 	}
-	return h.reserve(ctx)
+	b := h.bound()
+	return b.decision(h.limiter.do(ctx, b, h.key, h.op()))
 }
 
 // Commit settles the hold at the real cost of the work, more or less than the estimate. Units
@@ -97,14 +120,8 @@ func (h *Hold) Cancel(ctx context.Context) error {
 	return err
 }
 
-// reserve takes the estimate, or renews the hold.
-func (h *Hold) reserve(ctx context.Context) (Decision, error) {
-	b := h.limiter.load() // the limit may have changed
-	return b.decision(h.limiter.do(ctx, b, h.key, algorithm.Op{Kind: algorithm.Reserve, Cost: h.estimate, ID: h.id, Life: int64(h.life)}))
-}
-
 func (h *Hold) settle(ctx context.Context, cost int64) (Decision, error) {
-	b := h.limiter.load()
+	b := h.bound()
 	if err := check(ctx, b, cost); err != nil {
 		return Decision{}, err
 	}

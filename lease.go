@@ -69,8 +69,8 @@ func (l *Limiter) Acquire(ctx context.Context, key string, cost int64) (*Lease, 
 		return newLease(ctx, &Reservation{}), nil
 	}
 	var r *Reservation
-	err := l.queue(ctx, key, cost, true, func(b *bound) (d Decision, err error) {
-		if r, err = l.reserveOrCancel(ctx, b, key, cost); err == nil {
+	err := l.queue(ctx, key, cost, true, func(b *bound, w *waiter) (d Decision, err error) {
+		if r, err = l.reserveOrCancel(ctx, b, key, cost, w); err == nil {
 			d = r.Decision
 		}
 		return d, err
@@ -83,7 +83,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string, cost int64) (*Lease, 
 
 // reserveOrCancel takes a place. It leaves none taken if ctx ends while the store decides: a place
 // that is granted after that is given back.
-func (l *Limiter) reserveOrCancel(ctx context.Context, b *bound, key string, cost int64) (*Reservation, error) {
+func (l *Limiter) reserveOrCancel(ctx context.Context, b *bound, key string, cost int64, w *waiter) (*Reservation, error) {
 	type result struct {
 		r   *Reservation
 		err error
@@ -92,7 +92,7 @@ func (l *Limiter) reserveOrCancel(ctx context.Context, b *bound, key string, cos
 	go func() {
 		var d result
 		d.err = panics.Catch(func() error {
-			decision, p, err := l.takePlace(whole, b, key, cost)
+			decision, p, err := l.takePlace(whole, b, key, cost, w)
 			d.r = &Reservation{Decision: decision, limiter: l, place: p}
 			return err
 		})

@@ -1,9 +1,12 @@
 package weir
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/weirlimit/weir/store"
 )
 
 // lines are the queues of those who wait, one for each key that has any.
@@ -28,6 +31,8 @@ type waiter struct {
 	first     chan struct{} // closed when it is first in line
 	again     chan struct{} // has a signal when it should ask, or decide, at once
 	undecided bool          // has yet to decide, or is just asking the store
+	failed    error         // the store's last failure, for a waiter of the key; nil: none
+	failedAt  time.Time
 }
 
 // at returns the key's line, which it makes if there is none. The caller holds the mutex.
@@ -165,6 +170,40 @@ func (ls *lines) stir(key string) {
 	if n := ls.byKey[key]; n != nil && len(n.waiters) > 0 {
 		signal(n.waiters[0].again)
 	}
+}
+
+// failTime is for how long the failure of one waiter's call is that of all waiters of the key.
+const failTime = time.Second
+
+// fail wakes all waiters of the key except one, which may be nil, after the store failed. It does
+// nothing if ctx has ended: then the store may be well.
+func (ls *lines) fail(ctx context.Context, key string, except *waiter, err error) {
+	if ctx.Err() != nil || !store.IsFailure(ctx, err) {
+		return
+	}
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if n := ls.byKey[key]; n != nil {
+		for _, w := range n.waiters {
+			if w != except {
+				w.failed, w.failedAt = err, time.Now()
+				signal(w.again)
+			}
+		}
+	}
+}
+
+// failure returns the store's failure for another waiter just now, or nil.
+func (ls *lines) failure(w *waiter) error {
+	if w == nil {
+		return nil
+	}
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if w.failed != nil && time.Since(w.failedAt) >= failTime {
+		w.failed = nil
+	}
+	return w.failed
 }
 
 // signal leaves a signal, if there is none yet.

@@ -27,7 +27,7 @@ func (l *Limiter) Reserve(ctx context.Context, key string, cost int64) (*Reserva
 	if err := check(ctx, l.load(), cost); err != nil {
 		return nil, err
 	}
-	d, p, err := l.takePlace(ctx, l.load(), key, cost)
+	d, p, err := l.takePlace(ctx, l.load(), key, cost, nil)
 	if err != nil {
 		return nil, err
 	}

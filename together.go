@@ -5,6 +5,7 @@ import (
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/memory"
 )
 
 // A Charge is one of several limits that a request must pass together.
@@ -22,7 +23,13 @@ type Charge struct {
 //
 // Charges that one store can decide in one step are never seen half done; see the store's documentation. Others are taken one
 // after another, and given back when one denies: a concurrent request may see them charged in between, and be denied, but
-// never are more admitted than each limit allows. If limiters have a clock (WithClock), the time of the first such is that of all.
+// never are more admitted than each limit allows.
+//
+// If a store fails, the charges of all stores other than memory are decided without their stores,
+// each as its limiter's [WithOnStoreError] sets; with store.Deny for one of them, TakeAll returns the
+// error.
+//
+// If limiters have a clock (WithClock), the time of the first such is that of all.
 func TakeAll(ctx context.Context, charges ...Charge) (Decision, []Decision, error) {
 	parts, bounds := make([]store.Part, len(charges)), make([]*bound, len(charges))
 	now := store.OwnClock
@@ -44,11 +51,34 @@ func TakeAll(ctx context.Context, charges ...Charge) (Decision, []Decision, erro
 	}
 	outcomes, err := store.TakeAll(ctx, parts, now)
 	if err != nil {
+		outcomes, err = takeAllWithout(ctx, charges, parts, bounds, now, err)
+	}
+	if err != nil {
 		return Decision{}, nil, err
 	}
 	each := make([]Decision, len(charges))
 	for i, o := range outcomes {
-		each[i] = o.Decision(bounds[i].capacity)
+		each[i], _ = bounds[i].decision(o.Verdict, nil)
 	}
 	return algorithm.Together(each), each, nil
+}
+
+// takeAllWithout decides on charges for which a store returned err. It replaces the parts and bounds
+// of all stores that can fail by those that decided.
+func takeAllWithout(
+	ctx context.Context, charges []Charge, parts []store.Part, bounds []*bound, now int64, err error,
+) ([]store.Outcome, error) {
+	for i, c := range charges {
+		if _, sound := parts[i].Store.(*memory.Store); sound {
+			continue
+		}
+		by, err := c.Limiter.without(ctx, bounds[i], err)
+		if err != nil {
+			return nil, err
+		}
+		f := by.without
+		bounds[i] = by
+		parts[i] = store.Part{Store: f.Store, Binding: f.Binding, Limit: f.Limit, Name: f.Name, Key: c.Key, Cost: c.Cost}
+	}
+	return store.TakeAll(ctx, parts, now)
 }

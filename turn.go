@@ -26,8 +26,27 @@ type place struct {
 	pace  Limit  // that the start goes by
 }
 
-// takePlace is Take that can be undone, and that notes where in time the units are.
-func (l *Limiter) takePlace(ctx context.Context, b *bound, key string, cost int64) (Decision, place, error) {
+// takePlace is Take that can be undone, and that notes where in time the units are. A failure of the
+// store is that of all waiters of the key: w, which is nil outside Wait and Acquire, does not call a
+// store that has failed for another waiter just now.
+func (l *Limiter) takePlace(ctx context.Context, b *bound, key string, cost int64, w *waiter) (Decision, place, error) {
+	failure := l.lines.failure(w)
+	if failure == nil {
+		d, p, err := l.placeUnder(ctx, b, key, cost)
+		if err == nil {
+			return d, p, nil
+		}
+		failure = err
+		l.lines.fail(ctx, key, w, err)
+	}
+	by, err := l.without(ctx, b, failure)
+	if err != nil {
+		return Decision{}, place{}, err
+	}
+	return l.placeUnder(ctx, by, key, cost)
+}
+
+func (l *Limiter) placeUnder(ctx context.Context, b *bound, key string, cost int64) (Decision, place, error) {
 	asked := time.Now()
 	t, err := store.Part{Binding: b.binding, Limit: b.limit, Key: key, Cost: cost}.Take(ctx, l.time(b))
 	d, err := b.decision(t.Verdict, err)
@@ -36,8 +55,8 @@ func (l *Limiter) takePlace(ctx context.Context, b *bound, key string, cost int6
 
 // takeTurn is Take that notes the turn of a request that is admitted, if that is still to come: that of a leaky-queue, and of any limit of a rate while others wait
 // for turns, behind which it goes. A turn that would come too late for the context is given back.
-func (l *Limiter) takeTurn(ctx context.Context, b *bound, key string, cost int64) (Decision, *turn, error) {
-	d, p, err := l.takePlace(ctx, b, key, cost)
+func (l *Limiter) takeTurn(ctx context.Context, b *bound, key string, cost int64, w *waiter) (Decision, *turn, error) {
+	d, p, err := l.takePlace(ctx, b, key, cost, w)
 	if err != nil || !d.Allowed || b.limit.Algorithm != LeakyQueue && (b.limit.Algorithm == Concurrent || !l.lines.queued(key)) {
 		return d, nil, err
 	}

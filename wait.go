@@ -36,6 +36,9 @@ func (e *CapacityError) Error() string {
 // Under a leaky-queue Wait also waits for the turn that Take would return as Delay, and under a limit that has taken the place of one, for those
 // that wait for theirs. Waits are in real time, whatever
 // the clock of WithClock says.
+//
+// If the store fails, all waiters of the key on this Limiter return its error at once, or decide
+// without it as [WithOnStoreError] sets.
 func (l *Limiter) Wait(ctx context.Context, key string, cost int64) error {
 	b := l.load()
 	if err := check(ctx, b, cost); err != nil || cost == 0 {
@@ -45,8 +48,8 @@ func (l *Limiter) Wait(ctx context.Context, key string, cost int64) error {
 		return err
 	}
 	var t *turn // to wait for, once admitted
-	err := l.queue(ctx, key, cost, false, func(b *bound) (d Decision, err error) {
-		d, t, err = l.takeTurn(ctx, b, key, cost)
+	err := l.queue(ctx, key, cost, false, func(b *bound, w *waiter) (d Decision, err error) {
+		d, t, err = l.takeTurn(ctx, b, key, cost, w)
 		return d, err
 	})
 	if err != nil || t == nil {
@@ -57,7 +60,7 @@ func (l *Limiter) Wait(ctx context.Context, key string, cost int64) error {
 
 // queue waits in the key's line until take is admitted. acquire is true for waiters of a concurrent
 // limit.
-func (l *Limiter) queue(ctx context.Context, key string, cost int64, acquire bool, take func(*bound) (Decision, error)) error {
+func (l *Limiter) queue(ctx context.Context, key string, cost int64, acquire bool, take func(*bound, *waiter) (Decision, error)) error {
 	w := l.lines.join(key, cost, acquire)
 	defer l.lines.leave(key, w)
 	return l.admit(ctx, key, w, take)
@@ -65,7 +68,7 @@ func (l *Limiter) queue(ctx context.Context, key string, cost int64, acquire boo
 
 // admit waits in the key's queue until the waiter is first, and then takes until the take is
 // admitted.
-func (l *Limiter) admit(ctx context.Context, key string, w *waiter, take func(*bound) (Decision, error)) error {
+func (l *Limiter) admit(ctx context.Context, key string, w *waiter, take func(*bound, *waiter) (Decision, error)) error {
 	for first := false; !first; {
 		select {
 		case <-w.first:
@@ -73,6 +76,9 @@ func (l *Limiter) admit(ctx context.Context, key string, w *waiter, take func(*b
 		case <-w.again: // those ahead have decided
 		case <-ctx.Done():
 			return ctx.Err()
+		}
+		if err := l.lines.failure(w); err != nil && l.denies(ctx, err) {
+			return err
 		}
 		if !l.lines.undecided(w) {
 			continue
@@ -91,14 +97,14 @@ func (l *Limiter) admit(ctx context.Context, key string, w *waiter, take func(*b
 }
 
 // ask asks the store until the waiter, which is first in line, is admitted.
-func (l *Limiter) ask(ctx context.Context, key string, w *waiter, take func(*bound) (Decision, error)) error {
+func (l *Limiter) ask(ctx context.Context, key string, w *waiter, take func(*bound, *waiter) (Decision, error)) error {
 	for {
 		l.lines.asks(key, w)
 		b := l.bound.Load()
 		if err := b.admits(w.cost, w.acquire); err != nil {
 			return err
 		}
-		d, err := take(b)
+		d, err := take(b, w)
 		wait := d.RetryAfter
 		switch {
 		case err != nil || d.Allowed:
@@ -131,12 +137,12 @@ func (l *Limiter) hopeless(ctx context.Context, b *bound, key string, w *waiter)
 		return true, err
 	}
 	inspector, ok := b.binding.(store.Inspector)
-	if _, limited := ctx.Deadline(); !ok || !limited {
+	if _, limited := ctx.Deadline(); !ok || !limited || l.lines.failure(w) != nil {
 		return true, nil
 	}
 	state, start, err := inspector.Inspect(ctx, key, l.time(b))
 	if err != nil {
-		return true, err
+		return true, l.inspectFailed(ctx, key, w, err)
 	}
 	now, program := start, inspector.Program()
 	costs, sure := l.lines.ahead(key, w, b.capacity)
@@ -159,6 +165,16 @@ func (l *Limiter) hopeless(ctx context.Context, b *bound, key string, w *waiter)
 		}
 	}
 	return sure, nil
+}
+
+// inspectFailed reports a failure of the store to all waiters of the key. It returns the error, or
+// nil if the waiters decide without the store.
+func (l *Limiter) inspectFailed(ctx context.Context, key string, w *waiter, err error) error {
+	l.lines.fail(ctx, key, nil, err)
+	if l.denies(ctx, err) {
+		return err
+	}
+	return nil
 }
 
 // lumps puts costs together, up to the capacity, except the last one. To a linear limit that is the same.

@@ -91,18 +91,20 @@ var errNoLimit = errors.New("weir: the Limiter is nil or the zero Limiter, and h
 // limiter's clock, which is the store's own unless WithClock says otherwise. A key's operations should all come
 // from one clock. Time that steps back may deny a key for longer; it never admits more.
 type Limiter struct {
-	bound atomic.Pointer[bound] // the limit in force
-	store store.Store
-	name  string
-	now   func() time.Time // nil: the store's own clock
-	lines lines
+	bound   atomic.Pointer[bound] // the limit in force
+	store   store.Store
+	name    string
+	now     func() time.Time // nil: the store's own clock
+	onError store.OnError
+	lines   lines
 }
 
 type options struct {
-	store store.Store
-	now   func() time.Time
-	name  string
-	named bool // WithName was given
+	store   store.Store
+	now     func() time.Time
+	name    string
+	named   bool // WithName was given
+	onError store.OnError
 }
 
 // An Option changes what New builds.
@@ -120,8 +122,23 @@ func WithClock(now func() time.Time) Option { return func(o *options) { o.now = 
 // New refuses the name "": a limiter without a name has no WithName.
 func WithName(name string) Option { return func(o *options) { o.name, o.named = name, true } }
 
+// WithOnStoreError sets the decision while the store fails: [store.Deny], [store.Allow],
+// [store.Local], or a [store.LocalShare] of the limit for this process. The default is store.Deny:
+// methods return the error of the store. A call has a decision of its own in the context of
+// [store.WithOnError].
+//
+// A decision without the store is Failed, and Local if the limit was enforced in the memory of this
+// process. It is made after the store has failed, not in place of a call to it. It applies to all
+// methods that take or peek. Refund and Reset return the error of the store, and so do
+// settlements and renewals of units that the store has. Units taken locally are settled locally.
+//
+// All limiters on one store have the same local limits: up to 64 MB, which are kept for an hour
+// after their last use. Errors of the caller are no failure of the store (see [store.IsFailure]).
+func WithOnStoreError(o store.OnError) Option { return func(opts *options) { opts.onError = o } }
+
 // New returns a limiter. It returns a *LimitError for an invalid limit, and for a Period without a
-// unit, such as 60 for 60 * time.Second (see [algorithm.Limit.Validate]).
+// unit, such as 60 for 60 * time.Second (see [algorithm.Limit.Validate]). It returns an error for a
+// limit without the share of [WithOnStoreError].
 func New(limit Limit, opts ...Option) (*Limiter, error) {
 	var o options
 	for _, opt := range opts {
@@ -134,13 +151,16 @@ func New(limit Limit, opts ...Option) (*Limiter, error) {
 		o.store = memory.New(memory.Options{})
 	}
 	b, err := bind(o.store, limit, o.name)
+	if err == nil {
+		_, err = o.onError.Limit(b.limit)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if keeper, ok := o.store.(store.Timekeeper); ok && o.now != nil && !keeper.TrustsClientTime() {
 		return nil, fmt.Errorf("weir: WithClock: %w", ErrClientTime)
 	}
-	l := &Limiter{store: o.store, name: o.name, now: o.now}
+	l := &Limiter{store: o.store, name: o.name, now: o.now, onError: o.onError}
 	l.bound.Store(b)
 	return l, nil
 }
@@ -175,23 +195,21 @@ func (l *Limiter) Allow(ctx context.Context, key string) bool {
 
 // Take asks to pass at the cost, now. It takes the whole cost, or nothing.
 func (l *Limiter) Take(ctx context.Context, key string, cost int64) (d Decision, err error) {
-	var v algorithm.Verdict
 	b := l.load()
-	if b != nil && l.now == nil && cost >= 0 && ctx.Err() == nil { // do, without the call
-		v, err = b.binding.Do(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, store.OwnClock)
-	} else {
-		v, err = l.do(ctx, b, key, algorithm.Op{Kind: algorithm.Take, Cost: cost})
+	if b == nil || l.now != nil || cost < 0 || ctx.Err() != nil {
+		return l.decide(ctx, b, key, algorithm.Op{Kind: algorithm.Take, Cost: cost})
 	}
+	v, err := b.binding.Do(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, store.OwnClock) // decide, without the call
 	if err == nil {
 		v.Read(&d, b.capacity)
+		return d, nil
 	}
-	return d, err
+	return l.takeWithout(ctx, b, key, cost, err)
 }
 
 // TakeAt is Take at a time.
 func (l *Limiter) TakeAt(ctx context.Context, key string, cost int64, now time.Time) (Decision, error) {
-	b := l.load()
-	return b.decision(l.doAt(ctx, b, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, now))
+	return l.decideAt(ctx, l.load(), key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, now)
 }
 
 // Peek returns what stands for the key, now, and changes nothing. It is a Take of cost 0.
@@ -208,16 +226,26 @@ func (l *Limiter) PeekAt(ctx context.Context, key string, now time.Time) (Decisi
 // room for none it is denied as a Take of 1 would be.
 func (l *Limiter) TakeUpTo(ctx context.Context, key string, cost int64) (granted int64, d Decision, err error) {
 	b := l.load()
-	v, err := l.do(ctx, b, key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: cost})
-	d, err = b.decision(v, err)
-	return max(0, v.Granted), d, err
+	now, err := l.check(ctx, b, cost)
+	if err != nil {
+		return 0, d, err
+	}
+	return l.takeUpTo(ctx, b, key, cost, now)
 }
 
 // TakeUpToAt is TakeUpTo at a time.
 func (l *Limiter) TakeUpToAt(ctx context.Context, key string, cost int64, now time.Time) (granted int64, d Decision, err error) {
 	b := l.load()
-	v, err := l.doAt(ctx, b, key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: cost}, now)
-	d, err = b.decision(v, err)
+	at, err := checkAt(ctx, b, cost, now)
+	if err != nil {
+		return 0, d, err
+	}
+	return l.takeUpTo(ctx, b, key, cost, at)
+}
+
+func (l *Limiter) takeUpTo(ctx context.Context, b *bound, key string, cost, now int64) (granted int64, d Decision, err error) {
+	by, v, err := l.take(ctx, b, key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: cost}, now)
+	d, err = by.decision(v, err)
 	return max(0, v.Granted), d, err
 }
 
@@ -253,25 +281,61 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 	return err
 }
 
-func (l *Limiter) do(ctx context.Context, b *bound, key string, op algorithm.Op) (algorithm.Verdict, error) {
-	if b != nil && l.now != nil {
-		return l.doAt(ctx, b, key, op, l.now())
+// decide carries out an operation that takes units, or decides without the store.
+func (l *Limiter) decide(ctx context.Context, b *bound, key string, op algorithm.Op) (Decision, error) {
+	now, err := l.check(ctx, b, op.Cost)
+	if err != nil {
+		return Decision{}, err
 	}
-	if err := check(ctx, b, op.Cost); err != nil {
-		return algorithm.Verdict{}, err
-	}
-	return b.binding.Do(ctx, key, op, store.OwnClock)
+	by, v, err := l.take(ctx, b, key, op, now)
+	return by.decision(v, err)
 }
 
-func (l *Limiter) doAt(ctx context.Context, b *bound, key string, op algorithm.Op, now time.Time) (algorithm.Verdict, error) {
-	if err := check(ctx, b, op.Cost); err != nil {
+// decideAt is decide at a time.
+func (l *Limiter) decideAt(ctx context.Context, b *bound, key string, op algorithm.Op, now time.Time) (Decision, error) {
+	at, err := checkAt(ctx, b, op.Cost, now)
+	if err != nil {
+		return Decision{}, err
+	}
+	by, v, err := l.take(ctx, b, key, op, at)
+	return by.decision(v, err)
+}
+
+// do carries out an operation that nothing decides but the store.
+func (l *Limiter) do(ctx context.Context, b *bound, key string, op algorithm.Op) (algorithm.Verdict, error) {
+	now, err := l.check(ctx, b, op.Cost)
+	if err != nil {
 		return algorithm.Verdict{}, err
+	}
+	return b.binding.Do(ctx, key, op, now)
+}
+
+// doAt is do at a time.
+func (l *Limiter) doAt(ctx context.Context, b *bound, key string, op algorithm.Op, now time.Time) (algorithm.Verdict, error) {
+	at, err := checkAt(ctx, b, op.Cost, now)
+	if err != nil {
+		return algorithm.Verdict{}, err
+	}
+	return b.binding.Do(ctx, key, op, at)
+}
+
+// check returns the time to give the store, or the error of [check].
+func (l *Limiter) check(ctx context.Context, b *bound, cost int64) (now int64, err error) {
+	if b != nil && l.now != nil {
+		return checkAt(ctx, b, cost, l.now())
+	}
+	return store.OwnClock, check(ctx, b, cost)
+}
+
+func checkAt(ctx context.Context, b *bound, cost int64, now time.Time) (int64, error) {
+	if err := check(ctx, b, cost); err != nil {
+		return 0, err
 	}
 	at, ok := store.Nanoseconds(now)
 	if !ok {
-		return algorithm.Verdict{}, ErrTime
+		return 0, ErrTime
 	}
-	return b.binding.Do(ctx, key, op, at)
+	return at, nil
 }
 
 // check returns an error for a missing limit, a negative cost, or an ended context, which must not
@@ -315,15 +379,31 @@ func (l *Limiter) takeMany(ctx context.Context, requests []Request, now int64, d
 			return decisions, err
 		}
 	}
+	first := len(decisions)
+	var err error
 	if batcher, ok := b.binding.(store.Batcher); ok {
-		return batcher.TakeMany(ctx, requests, now, decisions)
+		decisions, err = batcher.TakeMany(ctx, requests, now, decisions)
+	} else {
+		decisions, err = b.takeEach(ctx, requests, now, decisions)
 	}
+	if err == nil {
+		return decisions, nil
+	}
+	by, err := l.without(ctx, b, err)
+	if err != nil {
+		return decisions, err
+	}
+	return by.takeEach(ctx, requests[len(decisions)-first:], now, decisions)
+}
+
+// takeEach appends the decisions on requests, up to the first error.
+func (b *bound) takeEach(ctx context.Context, requests []Request, now int64, decisions []Decision) ([]Decision, error) {
 	for _, r := range requests {
-		result, err := b.binding.Do(ctx, r.Key, algorithm.Op{Cost: r.Cost}, now)
+		d, err := b.decision(b.binding.Do(ctx, r.Key, algorithm.Op{Cost: r.Cost}, now))
 		if err != nil {
 			return decisions, err
 		}
-		decisions = append(decisions, result.Decision(b.capacity))
+		decisions = append(decisions, d)
 	}
 	return decisions, nil
 }

@@ -12,6 +12,12 @@ const Never time.Duration = math.MaxInt64
 type Decision struct {
 	// Allowed says whether the request may pass. A denied request has cost nothing.
 	Allowed bool
+	// Failed reports that the store failed, so that the decision was made without it. The other
+	// fields are then guesses, unless Local is set.
+	Failed bool
+	// Local reports that the limit was enforced in the memory of this process alone, because the
+	// store failed. Failed is then set too.
+	Local bool
 	// Limit is the limit's capacity: the most units that a fresh key admits at one instant.
 	Limit int64
 	// Remaining is the largest cost that would be admitted at this same instant, after this request.
@@ -26,7 +32,7 @@ type Decision struct {
 }
 
 // Together is the decision on a request that each of these must pass: allowed if all allow, with the least Remaining and its Limit,
-// and the greatest RetryAfter, ResetAfter and Delay. Nothing is delayed that is denied. Of no decisions it is allowed.
+// and the greatest RetryAfter, ResetAfter and Delay. Nothing is delayed that is denied. It is Failed and Local if one of them is. Of no decisions it is allowed.
 func Together(each []Decision) Decision {
 	all := Decision{Allowed: true}
 	for i, d := range each {
@@ -34,6 +40,7 @@ func Together(each []Decision) Decision {
 			all.Limit, all.Remaining = d.Limit, d.Remaining
 		}
 		all.Allowed = all.Allowed && d.Allowed
+		all.Failed, all.Local = all.Failed || d.Failed, all.Local || d.Local
 		all.RetryAfter = max(all.RetryAfter, d.RetryAfter)
 		all.ResetAfter = max(all.ResetAfter, d.ResetAfter)
 		all.Delay = max(all.Delay, d.Delay)
