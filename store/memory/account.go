@@ -160,6 +160,9 @@ func denySwept(now, swept int64) algorithm.Verdict {
 func (b *stateBinding) add(h *stateShard, fp fingerprint) *entry {
 	e := h.add(fp)
 	e.account = b.fresh(e.account.State)
+	if p := e.account.Program; p != nil {
+		b.store.room.hold(b.owner, p, false) // at most one for each operation under way
+	}
 	return e
 }
 
@@ -253,7 +256,14 @@ func (b *stateBinding) keep(h *stateShard, e *entry, a algorithm.Account, now, r
 		h.remove(e)
 		return true
 	}
+	adds := b.addsProgram(e, &a)
+	if adds && !b.store.room.hold(b.owner, b.program, true) {
+		return false
+	}
 	if more := e.growth(a); more != 0 && !b.store.room.grow(b.owner, wordBytes*int64(more)) {
+		if adds {
+			b.store.room.release(b.owner, b.program)
+		}
 		return false
 	}
 	b.put(h, e, a, now, reset)
@@ -266,10 +276,19 @@ func (b *stateBinding) set(h *stateShard, e *entry, a algorithm.Account, now, re
 		h.remove(e)
 		return
 	}
+	if b.addsProgram(e, &a) {
+		b.store.room.hold(b.owner, b.program, false)
+	}
 	if more := e.growth(a); more != 0 {
 		b.store.room.force(b.owner, wordBytes*int64(more))
 	}
 	b.put(h, e, a, now, reset)
+}
+
+// addsProgram reports whether the entry refers to the binding's Program with another account, and
+// does not yet. Operations of a binding add no other Program.
+func (b *stateBinding) addsProgram(e *entry, a *algorithm.Account) bool {
+	return refers(a, b.program) && !refers(&e.account, b.program)
 }
 
 // put sets an entry's account. The caller has counted its memory.
@@ -277,6 +296,7 @@ func (b *stateBinding) put(h *stateShard, e *entry, a algorithm.Account, now, re
 	if a.Extra != nil {
 		reset = now + a.Life(now)
 	}
+	b.store.room.releaseUnused(b.owner, &e.account, &a)
 	e.set(a)
 	h.expire(e, reset)
 }

@@ -12,8 +12,8 @@ import (
 
 // Options for New. The zero value is good for most programs.
 type Options struct {
-	// MaxBytes bounds the memory of the store's keys: their states, reservations and previous
-	// limits, and their tables. 0 means DefaultMaxBytes; less than MinMaxBytes means MinMaxBytes.
+	// MaxBytes bounds the memory of the store's keys: their states, reservations, limits and
+	// previous limits, and their tables. Limits without keys are not counted. 0 means DefaultMaxBytes; less than MinMaxBytes means MinMaxBytes.
 	// An operation without memory is denied and changes nothing. Only keys whose state equals the
 	// state of a new key are evicted.
 	//
@@ -36,7 +36,7 @@ type Options struct {
 // Stats are counts of a store.
 type Stats struct {
 	Keys       int64 // held now; some of them may equal new keys and not be evicted yet
-	Bytes      int64 // of counted memory now, at most MaxBytes
+	Bytes      int64 // of counted memory now, for a while at most a sixteenth more than MaxBytes
 	MaxBytes   int64
 	Reclaimed  int64 // keys evicted because their state equalled the state of a new key
 	Overflowed int64 // operations on new keys for which there was no room
@@ -83,7 +83,6 @@ func New(o Options) *Store {
 		s.room.maxBytes -= s.sharedRoom.maxBytes
 	}
 	s.owners.init()
-	s.programs.room = &s.room
 	s.tables.Store(&[]reclaimer{})
 	if s.clock.stop != nil { // for who forgets Close
 		runtime.AddCleanup(s, func(stop func()) { stop() }, s.clock.stop)

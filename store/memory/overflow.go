@@ -40,7 +40,7 @@ type shared struct {
 	mu      sync.Mutex
 	word    int64             // of a one-word limit
 	account algorithm.Account // of any other
-	words   int               // of memory of the account
+	words   int               // of memory of the account, with its Programs
 }
 
 // apply carries out an operation on the account, if there is memory.
@@ -50,7 +50,10 @@ func (o *shared) apply(s *Store, p *algorithm.Program, op algorithm.Op, now int6
 	a := o.account
 	a.State = slices.Clone(a.State)
 	a, r := a.Apply(p, op, now)
-	words := cap(a.State) + wordsOf(a.Extra)
+	words := cap(a.State) + wordsOf(a.Extra) + programBytes/wordBytes
+	if a.Extra != nil {
+		words += programBytes / wordBytes * len(a.Extra.Formers)
+	}
 	if more := wordBytes * int64(words-o.words); more > 0 && !s.sharedRoom.growCommon(more) {
 		return v, false
 	} else if more < 0 {

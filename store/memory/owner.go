@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/weirlimit/weir/algorithm"
 )
 
 const (
@@ -27,7 +29,12 @@ type owner struct {
 	index    uint64
 	bindings atomic.Int64 // in use
 	keys     atomic.Int64
-	bytes    atomic.Int64 // nominal for keys of one word, see slotBytes
+	// bytes is nominal for keys of one word, see slotBytes, and for Programs that other owners hold
+	// too.
+	bytes atomic.Int64
+
+	mu       sync.Mutex
+	programs compactMap[*algorithm.Program, int] // the number of records that refer to each
 }
 
 // An ownerTable has the owners of a store. Owners without keys and bindings make room for new

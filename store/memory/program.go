@@ -10,42 +10,30 @@ import (
 	"github.com/weirlimit/weir/algorithm"
 )
 
-// A programTable has one Program for all bindings and accounts of a limit, while there are any: a
+// A programTable has one Program for all bindings and records of a limit, while there are any: a
 // million keys of one limit refer to one Program, for any number of bindings.
 type programTable struct {
-	room    *room // counts programBytes for each
 	mu      sync.Mutex
-	byLimit map[algorithm.Limit]weak.Pointer[algorithm.Program]
-	peak    int // the most limits that byLimit had since it was made
+	byLimit compactMap[algorithm.Limit, weak.Pointer[algorithm.Program]]
 }
 
-// shrinkFrom is the peak from which a map that lost most of its limits is made again: Go's maps
-// keep the memory of their peak.
-const shrinkFrom = 64
-
-// programBytes is about the size of a Program, with its place in the table.
+// programBytes is about the size of a Program, with its places in the tables.
 const programBytes = 768
 
-// compile returns the Program of a limit.
+// compile returns the Program of a limit. A Program costs nothing until a record refers to it:
+// policies must be bound, and the caller bounds its bindings.
 func (t *programTable) compile(limit algorithm.Limit) (*algorithm.Program, error) {
 	limit = limit.Canonical()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if p := t.byLimit[limit].Value(); p != nil {
+	if p := t.byLimit.get(limit).Value(); p != nil {
 		return p, nil
 	}
 	p, err := algorithm.Compile(limit, time.Nanosecond)
 	if err != nil {
 		return nil, err
 	}
-	if t.byLimit == nil {
-		t.byLimit = map[algorithm.Limit]weak.Pointer[algorithm.Program]{}
-	}
-	if _, ok := t.byLimit[limit]; !ok {
-		t.room.bytes.Add(programBytes) // not refused: policies must be bound
-	}
-	t.byLimit[limit] = weak.Make(p)
-	t.peak = max(t.peak, len(t.byLimit))
+	t.byLimit.set(limit, weak.Make(p))
 	runtime.AddCleanup(p, t.forget, limit)
 	return p, nil
 }
@@ -54,18 +42,101 @@ func (t *programTable) compile(limit algorithm.Limit) (*algorithm.Program, error
 func (t *programTable) forget(limit algorithm.Limit) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if p, ok := t.byLimit[limit]; ok && p.Value() == nil {
-		delete(t.byLimit, limit)
-		t.room.bytes.Add(-programBytes)
-	}
-	if t.peak >= shrinkFrom && len(t.byLimit) < t.peak/4 {
-		t.shrink()
+	if t.byLimit.get(limit).Value() == nil {
+		t.byLimit.remove(limit)
 	}
 }
 
-// shrink makes the map again with the limits that it has. The caller holds the mutex.
-func (t *programTable) shrink() {
-	smaller := make(map[algorithm.Limit]weak.Pointer[algorithm.Program], len(t.byLimit))
-	maps.Copy(smaller, t.byLimit)
-	t.byLimit, t.peak = smaller, len(smaller)
+// refers reports whether a record refers to a Program, for its limit or for a previous one.
+func refers(a *algorithm.Account, p *algorithm.Program) bool {
+	if a.Program == p {
+		return true
+	}
+	if a.Extra != nil {
+		for i := range a.Extra.Formers {
+			if a.Extra.Formers[i].Program == p {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hold counts a record of the owner that refers to a Program from now on. The first such record
+// charges the owner for the Program. If bounded, hold returns false where there is no memory for it.
+func (r *room) hold(o *owner, p *algorithm.Program, bounded bool) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	records := o.programs.get(p)
+	switch {
+	case records > 0:
+	case !bounded:
+		r.force(o, programBytes)
+	case !r.grow(o, programBytes):
+		return false
+	}
+	o.programs.set(p, records+1)
+	return true
+}
+
+// release is the reverse of hold.
+func (r *room) release(o *owner, p *algorithm.Program) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if records := o.programs.get(p); records > 1 {
+		o.programs.set(p, records-1)
+		return
+	}
+	o.programs.remove(p)
+	r.force(o, -programBytes)
+}
+
+// releaseUnused releases the Programs of a record that are not in the record after it.
+func (r *room) releaseUnused(o *owner, before, after *algorithm.Account) {
+	if p := before.Program; p != nil && !refers(after, p) {
+		r.release(o, p)
+	}
+	if before.Extra != nil {
+		for i := range before.Extra.Formers {
+			if p := before.Extra.Formers[i].Program; !refers(after, p) {
+				r.release(o, p)
+			}
+		}
+	}
+}
+
+// holds reports whether the owner is charged for a Program.
+func (o *owner) holds(p *algorithm.Program) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.programs.get(p) > 0
+}
+
+// A compactMap is a map that gives memory back when most of its keys are removed: Go's maps keep the
+// memory of their peak.
+type compactMap[K comparable, V any] struct {
+	m    map[K]V
+	peak int // the most keys since m was made
+}
+
+// shrinkFrom is the peak from which a compactMap gives memory back.
+const shrinkFrom = 64
+
+func (c *compactMap[K, V]) get(key K) V { return c.m[key] }
+
+func (c *compactMap[K, V]) set(key K, value V) {
+	if c.m == nil {
+		c.m = map[K]V{}
+	}
+	c.m[key] = value
+	c.peak = max(c.peak, len(c.m))
+}
+
+func (c *compactMap[K, V]) remove(key K) {
+	delete(c.m, key)
+	if c.peak >= shrinkFrom && len(c.m) < c.peak/4 {
+		smaller := make(map[K]V, len(c.m))
+		maps.Copy(smaller, c.m)
+		c.m, c.peak = smaller, len(smaller)
+	}
 }

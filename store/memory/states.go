@@ -136,6 +136,7 @@ func (h *stateShard) remove(e *entry) {
 	s := h.table.store
 	o := s.owners.of(e.fp.lo)
 	s.room.force(o, -wordBytes*int64(e.words))
+	s.room.releaseUnused(o, &e.account, &algorithm.Account{})
 	h.table.dropKey(o)
 	s.room.bytes.Add(indexBytes) // the place stays
 	if h.places > shrunkFrom && len(h.entries) < h.places/4 {

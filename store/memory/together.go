@@ -209,6 +209,9 @@ func (p *jointPart) grow(s *Store, now int64) bool {
 		e = new(entry)
 	}
 	more := wordBytes * int64(e.growth(a))
+	if b := p.binding; b.addsProgram(e, &a) && !b.owner.holds(b.program) {
+		more += programBytes
+	}
 	if more <= 0 {
 		return true
 	}
