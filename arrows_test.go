@@ -27,6 +27,7 @@ var arrows = map[string][]string{
 	"internal/fallback":      {"algorithm", "store", "store/memory"},
 	"identity":               {},
 	"internal/follow":        {},
+	"internal/faults":        {},
 	"internal/nearest":       {},
 	"internal/panics":        {},
 	"identity/bearer":        {"identity"},

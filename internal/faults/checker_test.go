@@ -1,0 +1,220 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/memory"
+)
+
+// at returns n spans at one instant, in milliseconds.
+func at(ms int64, n int) (all []span) {
+	for range n {
+		all = append(all, span{ms * 1e6, ms * 1e6})
+	}
+	return all
+}
+
+func join(all ...[]span) (one []span) {
+	for _, spans := range all {
+		one = append(one, spans...)
+	}
+	return one
+}
+
+func TestBoundsOfLimits(t *testing.T) {
+	const second = 1_700_000_000_000
+	for _, test := range []struct {
+		limit string
+		spans []span
+		over  int64
+	}{
+		{"100/1s", nil, 0},
+		{"100/1s", at(second, 100), 0},
+		{"100/1s", at(second, 102), 2},
+		{"100/1s", join(at(second, 100), at(second+10, 1), at(second+1000, 99)), 0},
+		{"100/1s", join(at(second, 100), at(second+10, 2), at(second+1000, 99)), 1},
+		{"100/1s", join(at(second, 100), []span{{second * 1e6, second*1e6 + 1e7}}), 0}, // it may have been later
+		{"fixed-window 100/1s", join(at(second+999, 100), at(second+1000, 100)), 0},
+		{"fixed-window 100/1s", at(second+500, 101), 1},
+		{"sliding-log 60/1s", join(at(second, 60), at(second+1000, 60)), 0},
+		{"sliding-log 60/1s", join(at(second, 60), at(second+999, 3)), 3},
+		{"sliding-window 100/1s", join(at(second+900, 100), at(second+1800, 99)), 0},
+		{"sliding-window 100/1s", join(at(second+900, 100), at(second+1800, 101)), 2},
+		{"concurrent 10 lease=2s", []span{{0, 10_000_000}, {10_000_000, 20_000_000}}, 0},
+	} {
+		var f findings
+		for b, budget := range budgets {
+			if budget.limit == test.limit {
+				f.bound(state{b, 0}, test.spans)
+				break
+			}
+		}
+		if f.over != test.over {
+			t.Errorf("%s, %d spans: %d over the bound, want %d", test.limit, len(test.spans), f.over, test.over)
+		}
+	}
+	var held []span
+	for i := range int64(12) {
+		held = append(held, span{i * 1e6, 1e9 - i*1e6})
+	}
+	if over := overAtOnce(held, 10); over != 2 {
+		t.Errorf("%d over the bound, want 2", over)
+	}
+}
+
+// overLinear finds as many units over the bound as a search of all times does.
+func TestOverLinear(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		var spans []span
+		for range 1 + random.IntN(40) {
+			start := 1e6 * random.Int64N(100)
+			spans = append(spans, span{start, start + 1e6*random.Int64N(10)})
+		}
+		const interval, capacity = 7e6, 3
+		var want int64
+		for _, a := range spans {
+			for _, b := range spans {
+				inside := int64(0)
+				for _, s := range spans {
+					if s.start >= a.start && s.end <= b.end {
+						inside++
+					}
+				}
+				if b.end >= a.start {
+					want = max(want, inside-capacity-(b.end-a.start)/interval)
+				}
+			}
+		}
+		if got := overLinear(spans, interval, capacity); got != want {
+			t.Errorf("seed %d: %d over the bound, want %d", seed, got, want)
+		}
+	}
+}
+
+// Units from before and after a loss are not added up. A unit from the time of the loss may belong
+// to either side.
+func TestSplitByLoss(t *testing.T) {
+	spans := []span{{1, 2}, {3, 5}, {4, 6}, {5, 8}, {7, 9}}
+	before, after := loss{4, 6}.split(spans)
+	if len(before) != 1 || len(after) != 1 || before[0] != spans[0] || after[0] != spans[4] {
+		t.Errorf("%v before and %v after", before, after)
+	}
+	if before, after := (loss{}).split(spans); len(before) != 0 || len(after) != len(spans) {
+		t.Errorf("without a loss: %v before and %v after", before, after)
+	}
+}
+
+// A mutant is a store in memory that treats some operations wrongly.
+type mutant struct {
+	store.Store
+	do    func(b store.Binding, key string, op algorithm.Op) (algorithm.Verdict, error)
+	close func()
+}
+
+func (m mutant) Bind(spec store.Spec) (store.Binding, error) {
+	b, err := m.Store.Bind(spec)
+	return mutated{b, m}, err
+}
+
+func (m mutant) Close() error {
+	if m.close != nil {
+		m.close()
+	}
+	return nil
+}
+
+type mutated struct {
+	store.Binding
+	by mutant
+}
+
+func (m mutated) Do(ctx context.Context, key string, op algorithm.Op, now int64) (algorithm.Verdict, error) {
+	if m.by.do == nil || op.Kind != algorithm.Take || op.Cost == 0 || rand.IntN(5) > 0 {
+		return m.Binding.Do(ctx, key, op, now)
+	}
+	return m.by.do(m.Binding, key, op)
+}
+
+// The load and the checker find stores that break a promise, and nothing about one that does not.
+func TestCheckerFindsMutants(t *testing.T) {
+	defer func(n int) { polls = n }(polls)
+	polls = 5
+	ctx := context.Background()
+	do := func(b store.Binding, key string, op algorithm.Op) algorithm.Verdict {
+		v, err := b.Do(ctx, key, op, store.OwnClock)
+		if err != nil {
+			t.Error(err)
+		}
+		return v
+	}
+	leak := make(chan struct{})
+	defer close(leak)
+	for name, test := range map[string]struct {
+		mutant mutant
+		want   string // in the findings
+	}{
+		"sound": {mutant{}, ""},
+		"fails": {mutant{do: func(b store.Binding, key string, op algorithm.Op) (algorithm.Verdict, error) {
+			if rand.IntN(2) == 0 {
+				return algorithm.Verdict{}, store.ErrNothingDone
+			}
+			return do(b, key, op), errors.New("no reply")
+		}}, ""},
+		"admits too much": {mutant{do: func(b store.Binding, key string, op algorithm.Op) (algorithm.Verdict, error) {
+			v := do(b, key, op)
+			v.Granted = op.Cost
+			return v, nil
+		}}, "above the bound"},
+		"forgets": {mutant{do: func(b store.Binding, key string, op algorithm.Op) (algorithm.Verdict, error) {
+			v := do(b, key, op)
+			do(b, key, algorithm.Op{Kind: algorithm.Reset})
+			return v, nil
+		}}, "units charged, and"},
+		"charges twice": {mutant{do: func(b store.Binding, key string, op algorithm.Op) (algorithm.Verdict, error) {
+			do(b, key, op)
+			return do(b, key, op), nil
+		}}, "a call that changed nothing was charged"},
+		"denies that it charged": {mutant{do: func(b store.Binding, key string, op algorithm.Op) (algorithm.Verdict, error) {
+			do(b, key, op)
+			return algorithm.Verdict{}, store.ErrNothingDone
+		}}, "a call that changed nothing was charged"},
+		"leaves a goroutine": {mutant{close: func() { go func() { <-leak }() }}, "goroutines left"},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			m := test.mutant
+			m.Store = memory.New(memory.Options{})
+			var count counter
+			stop := make(chan struct{})
+			before := runtime.NumGoroutine()
+			go func() {
+				for count.load().Ended < 3000 {
+					time.Sleep(time.Millisecond)
+				}
+				close(stop)
+			}()
+			r, err := drive(m, before, 1, &count, stop)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := check(r.Calls, loss{}, func(b int, k int32) (int64, error) { return used(m.Store, b, k) })
+			if r.Left > 0 {
+				found.wrong = append(found.wrong, "goroutines left")
+			}
+			text := fmt.Sprint(found.wrong)
+			if test.want == "" && len(found.wrong) > 0 || !strings.Contains(text, test.want) {
+				t.Errorf("found %.1000s; want %q", text, test.want)
+			}
+			t.Logf("%d calls, %v by effect, %d over, %d findings", len(r.Calls), found.counts, found.over, len(found.wrong))
+		})
+	}
+}

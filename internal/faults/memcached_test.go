@@ -1,0 +1,66 @@
+package faults
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/weirlimit/weir/store/storetest/engine"
+)
+
+func memcached(server *engine.Server) system {
+	return system{name: "memcached", url: server.URL(), timeout: "timeout", prefix: "prefix"}
+}
+
+func TestMemcached(t *testing.T) {
+	server := engine.Memcached(t)
+	s := memcached(server)
+	s.suffer(t, killed(server, "all"))
+	s.suffer(t, stopped(server))
+	s.suffer(t, fault{name: "flush_all", loses: "all", strike: func(r *run) { ask(r, server, "flush_all") }})
+	s.network(t, server)
+}
+
+// A server that refuses new values when it is full. Its memory is divided by the size of values,
+// so it is filled with values of all sizes that records have.
+func TestMemcachedFull(t *testing.T) {
+	server := engine.Memcached(t, "-M", "-m", "2")
+	s := memcached(server)
+	s.name = "memcached -M"
+	each := func(format func(b *strings.Builder, name string, size int)) func(*run) {
+		return func(r *run) {
+			var b strings.Builder
+			for size := 16; size < 2000; size += size / 4 {
+				for i := range 20_000 * 16 / size {
+					format(&b, fmt.Sprintf("fill:%d:%d", size, i), size)
+				}
+			}
+			ask(r, server, b.String()+"mn")
+		}
+	}
+	s.suffer(t, fault{
+		name: "memory is full", fails: true,
+		strike: each(func(b *strings.Builder, name string, size int) {
+			fmt.Fprintf(b, "set %s 0 0 %d noreply\r\n%0*d\r\n", name, size, size, 0)
+		}),
+		mend: each(func(b *strings.Builder, name string, _ int) { fmt.Fprintf(b, "delete %s noreply\r\n", name) }),
+	})
+}
+
+// ask sends a command and returns the first line of the reply.
+func ask(t testing.TB, server *engine.Server, command string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", server.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, command, "\r\n")
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(line)
+}

@@ -1,0 +1,61 @@
+package faults
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/weirlimit/weir/store/storetest/engine"
+)
+
+// network brings about all faults of the way to an engine.
+func (s system) network(t *testing.T, server *engine.Server) {
+	p := engine.NewProxy(t, server)
+	heal := func(*run) { p.Heal() }
+	set := func(f engine.Fault) func(*run) { return func(*run) { p.Set(f) } }
+	flow := func(f engine.Flow) func(*run) { return set(engine.Fault{Requests: f, Replies: f}) }
+	for _, f := range []fault{
+		{name: "network delays by half the timeout", strike: flow(engine.Flow{Delay: timeout / 4}), mend: heal},
+		{name: "network delays beyond the timeout", strike: flow(engine.Flow{Delay: timeout}), mend: heal},
+		{name: "network at 20 kB per second", strike: flow(engine.Flow{Rate: 20_000}), mend: heal},
+		{name: "network holds all bytes", strike: flow(engine.Flow{Hold: true}), mend: heal},
+		{name: "network loses requests", strike: set(engine.Fault{Requests: engine.Flow{Drop: true}}), mend: heal},
+		{name: "network loses replies", strike: set(engine.Fault{Replies: engine.Flow{Drop: true}}), mend: heal},
+		{name: "connections are reset", strike: repeat(p.Cut)},
+		{name: "connections are reset and refused", strike: func(*run) {
+			p.Set(engine.Fault{Refuse: true})
+			p.Cut()
+		}, mend: heal},
+		{name: "connections are closed toward the engine", strike: repeat(p.CloseRequests)},
+		{name: "connections are closed toward the store", strike: repeat(p.CloseReplies)},
+	} {
+		f.by = strings.Replace(s.url, server.Addr(), p.Addr(), 1)
+		s.suffer(t, f)
+	}
+}
+
+// repeat brings a fault about again and again, with some calls between.
+func repeat(f func()) func(*run) {
+	return func(r *run) {
+		for range 10 {
+			f()
+			load.more(r, goroutines)
+		}
+	}
+}
+
+// killed, and stopped, are faults of the engine's processes.
+func killed(server *engine.Server, loses string) fault {
+	return fault{
+		name: "kill -9", loses: loses,
+		strike: func(r *run) { server.KillAll(r) },
+		mend:   func(r *run) { server.Start(r) },
+	}
+}
+
+func stopped(server *engine.Server) fault {
+	return fault{
+		name:   "SIGSTOP",
+		strike: func(r *run) { server.Pause(r) },
+		mend:   func(r *run) { server.Resume(r) },
+	}
+}

@@ -1,0 +1,252 @@
+package faults
+
+import (
+	"context"
+	"encoding/gob"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weirlimit/weir/server/engines"
+)
+
+// processVariable makes the test binary a process of the load.
+const processVariable = "WEIR_FAULTS_PROCESS"
+
+// processes make the load, besides the process of the tests.
+const processes = 3
+
+func TestMain(m *testing.M) {
+	if os.Getenv(processVariable) != "" {
+		if err := obey(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	flag.Parse()
+	code := m.Run()
+	load.end()
+	if code == 0 && *update {
+		code = writeDocs()
+	}
+	os.Exit(code)
+}
+
+// An order starts the load on the store of a URL, or stops it.
+type order struct {
+	URL  string // "" stops
+	Seed uint64
+}
+
+// A message is the answer of a process: its progress from time to time, and a report at the end.
+type message struct {
+	Progress progress
+	Report   *report
+	Error    string
+}
+
+// obey carries out orders until there are no more.
+func obey(in io.Reader, out io.Writer) error {
+	orders, messages := gob.NewDecoder(in), gob.NewEncoder(out)
+	for {
+		var o order
+		if err := orders.Decode(&o); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if o.URL == "" {
+			continue
+		}
+		m := message{}
+		var err error
+		if m.Report, err = o.run(orders, messages); err != nil {
+			m.Error = err.Error()
+		}
+		if err := messages.Encode(m); err != nil {
+			return err
+		}
+	}
+}
+
+// run makes load until the next order.
+func (o order) run(orders *gob.Decoder, messages *gob.Encoder) (*report, error) {
+	before := runtime.NumGoroutine()
+	s, err := engines.Open(context.Background(), o.URL, engines.Options{})
+	if err != nil {
+		return nil, err
+	}
+	var count counter
+	stop, done := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for !over(done, 10*time.Millisecond) {
+			_ = messages.Encode(message{Progress: count.load()}) // the report shows the error, if it lasts
+		}
+	})
+	wg.Go(func() {
+		_ = orders.Decode(new(order)) // also at the end of the parent
+		close(stop)
+	})
+	before++ // the goroutine that sends the progress
+	r, err := drive(s, before, o.Seed, &count, stop)
+	close(done)
+	wg.Wait()
+	return r, err
+}
+
+// A worker is one process of the load.
+type worker struct {
+	cmd     *exec.Cmd
+	in      io.Closer
+	orders  *gob.Encoder
+	reports chan message
+
+	mu       sync.Mutex
+	progress progress
+}
+
+// A crew is all processes of the load. They start when they are first needed.
+type crew struct{ workers []*worker }
+
+var load crew
+
+func (c *crew) hire() error {
+	for len(c.workers) < processes {
+		exe, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		w := &worker{cmd: exec.Command(exe, "-test.run=^$"), reports: make(chan message, 1)}
+		w.cmd.Env = append(os.Environ(), processVariable+"=1")
+		w.cmd.Stderr = os.Stderr
+		in, err1 := w.cmd.StdinPipe()
+		out, err2 := w.cmd.StdoutPipe()
+		if err := errors.Join(err1, err2, w.cmd.Start()); err != nil {
+			return err
+		}
+		w.in, w.orders = in, gob.NewEncoder(in)
+		go w.listen(gob.NewDecoder(out))
+		c.workers = append(c.workers, w)
+	}
+	return nil
+}
+
+// listen receives messages until the process ends.
+func (w *worker) listen(messages *gob.Decoder) {
+	for {
+		var m message
+		if err := messages.Decode(&m); err != nil {
+			close(w.reports)
+			return
+		}
+		if m.Report != nil || m.Error != "" {
+			w.reports <- m
+			continue
+		}
+		w.mu.Lock()
+		w.progress = m.Progress
+		w.mu.Unlock()
+	}
+}
+
+func (w *worker) now() progress {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.progress
+}
+
+// fatal ends the test and the processes. The next test starts others.
+func (c *crew) fatal(t testing.TB, format string, args ...any) {
+	t.Helper()
+	for _, w := range c.workers {
+		w.cmd.Process.Kill()
+	}
+	c.end()
+	t.Fatalf(format, args...)
+}
+
+// start starts the load on a store.
+func (c *crew) start(t testing.TB, url string) {
+	t.Helper()
+	if err := c.hire(); err != nil {
+		c.fatal(t, "starting processes: %v", err)
+	}
+	for _, w := range c.workers {
+		w.mu.Lock()
+		w.progress = progress{}
+		w.mu.Unlock()
+		if err := w.orders.Encode(order{URL: url, Seed: rand.Uint64()}); err != nil {
+			c.fatal(t, "starting the load: %v", err)
+		}
+	}
+}
+
+// await returns when a condition holds for the progress of each process. Only the test binary has
+// a deadline.
+func (c *crew) await(t testing.TB, holds func(worker int, p progress) bool) {
+	t.Helper()
+	for i, w := range c.workers {
+		for !holds(i, w.now()) {
+			select {
+			case m, ok := <-w.reports:
+				c.fatal(t, "a process of the load has ended too soon: %v, %s", ok, m.Error)
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}
+}
+
+// more returns when each process has ended some more calls.
+func (c *crew) more(t testing.TB, calls int64) {
+	t.Helper()
+	var before []int64
+	for _, w := range c.workers {
+		before = append(before, w.now().Ended)
+	}
+	c.await(t, func(i int, p progress) bool { return p.Ended >= before[i]+calls })
+}
+
+// failed returns the failed calls of each process.
+func (c *crew) failed() (all []int64) {
+	for _, w := range c.workers {
+		all = append(all, w.now().Failed)
+	}
+	return all
+}
+
+// stop ends the load and returns the reports.
+func (c *crew) stop(t testing.TB) (all []*report) {
+	t.Helper()
+	for _, w := range c.workers {
+		if err := w.orders.Encode(order{}); err != nil {
+			c.fatal(t, "stopping the load: %v", err)
+		}
+	}
+	for _, w := range c.workers {
+		m, ok := <-w.reports
+		if !ok || m.Error != "" {
+			c.fatal(t, "a process of the load has ended: %v, %s", ok, m.Error)
+		}
+		all = append(all, m.Report)
+	}
+	return all
+}
+
+// end ends the processes.
+func (c *crew) end() {
+	for _, w := range c.workers {
+		w.in.Close()
+		_ = w.cmd.Wait() // it has shown its errors
+	}
+	c.workers = nil
+}
