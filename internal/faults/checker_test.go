@@ -197,7 +197,7 @@ func TestCheckerFindsMutants(t *testing.T) {
 			stop := make(chan struct{})
 			before := runtime.NumGoroutine()
 			go func() {
-				for count.load().Ended < 3000 {
+				for count.load().Ended < 1500 {
 					time.Sleep(time.Millisecond)
 				}
 				close(stop)

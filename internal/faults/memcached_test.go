@@ -16,7 +16,7 @@ func memcached(server *engine.Server) system {
 
 func TestMemcached(t *testing.T) {
 	server := engine.Memcached(t)
-	s := memcached(server)
+	s := memcached(server).suite(t)
 	s.suffer(t, killed(server, "all"))
 	s.suffer(t, stopped(server))
 	s.suffer(t, fault{name: "flush_all", loses: "all", strike: func(r *run) { ask(r, server, "flush_all") }})
@@ -29,6 +29,7 @@ func TestMemcachedFull(t *testing.T) {
 	server := engine.Memcached(t, "-M", "-m", "2")
 	s := memcached(server)
 	s.name = "memcached -M"
+	s = s.suite(t)
 	each := func(format func(b *strings.Builder, name string, size int)) func(*run) {
 		return func(r *run) {
 			var b strings.Builder

@@ -36,9 +36,13 @@ func (s system) network(t *testing.T, server *engine.Server) {
 // repeat brings a fault about again and again, with some calls between.
 func repeat(f func()) func(*run) {
 	return func(r *run) {
-		for range 10 {
+		times := 4
+		if !testing.Short() {
+			times = 20
+		}
+		for range times {
 			f()
-			load.more(r, goroutines)
+			r.load.more(r, goroutines)
 		}
 	}
 }

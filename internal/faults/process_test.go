@@ -34,7 +34,6 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	code := m.Run()
-	load.end()
 	if code == 0 && *update {
 		code = writeDocs()
 	}
@@ -115,10 +114,8 @@ type worker struct {
 	progress progress
 }
 
-// A crew is all processes of the load. They start when they are first needed.
+// A crew is all processes of the load on one engine. They start when they are first needed.
 type crew struct{ workers []*worker }
-
-var load crew
 
 func (c *crew) hire() error {
 	for len(c.workers) < processes {

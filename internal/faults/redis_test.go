@@ -19,7 +19,7 @@ func redis(name, url string) system {
 // A server that writes each command to the disk before it replies.
 func TestRedis(t *testing.T) {
 	server := engine.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
-	s := redis("Redis", server.URL())
+	s := redis("Redis", server.URL()).suite(t)
 	admin := client(t, server)
 	s.suffer(t, killed(server, ""))
 	s.suffer(t, stopped(server))
@@ -46,12 +46,12 @@ func TestRedis(t *testing.T) {
 
 func TestRedisWithoutPersistence(t *testing.T) {
 	server := engine.Redis(t)
-	redis("Redis, nothing on disk", server.URL()).suffer(t, killed(server, "all"))
+	redis("Redis, nothing on disk", server.URL()).suite(t).suffer(t, killed(server, "all"))
 }
 
 func TestRedisCluster(t *testing.T) {
 	cluster := engine.RedisCluster(t)
-	s := redis("Redis Cluster", cluster.URL())
+	s := redis("Redis Cluster", cluster.URL()).suite(t)
 	s.suffer(t, fault{
 		name:   "SIGSTOP of a master",
 		strike: func(r *run) { cluster.Nodes[0].Pause(r) },
@@ -74,7 +74,7 @@ func TestRedisCluster(t *testing.T) {
 
 func TestRedisSentinel(t *testing.T) {
 	sentinel := engine.RedisSentinel(t)
-	redis("Redis Sentinel", sentinel.URL()).suffer(t, fault{
+	redis("Redis Sentinel", sentinel.URL()).suite(t).suffer(t, fault{
 		name: "kill -9 of the master", loses: "what the replica lacked", fails: true,
 		strike: func(r *run) { sentinel.Primary.KillAll(r) },
 	})

@@ -26,6 +26,18 @@ type system struct {
 	proxy string // the same through the proxy, "" without one
 	// parameters are the URL parameters for the timeout and the prefix of a store.
 	timeout, prefix string
+	load            *crew
+}
+
+// suite returns the system with processes for the load, which end with the test. Short suites run
+// beside each other, because most of their time is spent in waiting.
+func (s system) suite(t *testing.T) system {
+	s.load = &crew{}
+	t.Cleanup(s.load.end)
+	if testing.Short() {
+		t.Parallel()
+	}
+	return s
 }
 
 // A fault is brought about while the load runs.
@@ -47,13 +59,14 @@ type fault struct {
 // A run is a fault on a system under load.
 type run struct {
 	testing.TB
-	system system
-	fault  fault
+	system
+
+	fault fault
 }
 
 // Least numbers and durations, with -short and without.
 const (
-	callsBefore, callsDuring, callsAfter = 100, 2 * goroutines, 50
+	callsBefore, callsDuring, callsAfter = 60, goroutines, 30
 	longHold                             = 3 * time.Second
 )
 
@@ -62,7 +75,7 @@ var runs atomic.Int64
 // suffer runs the load on the system, brings a fault about, and checks every call.
 func (s system) suffer(t *testing.T, f fault) {
 	t.Run(strings.ReplaceAll(f.name, " ", "-"), func(t *testing.T) {
-		r := &run{t, s, f}
+		r, load := &run{t, s, f}, s.load
 		if r.fault.by == "" {
 			r.fault.by = s.url
 		}
@@ -93,7 +106,7 @@ func (s system) suffer(t *testing.T, f fault) {
 
 // hold returns when the load has run long enough under the fault.
 func (r *run) hold(began time.Time) {
-	load.more(r, callsDuring)
+	r.load.more(r, callsDuring)
 	if !testing.Short() {
 		time.Sleep(longHold - time.Since(began))
 	}
@@ -111,10 +124,7 @@ func (s system) with(url string, timeout time.Duration, prefix string) string {
 // judge checks the calls, and adds a row to the table.
 func (r *run) judge(reports []*report, prefix string, lost loss, mended time.Time) {
 	r.Helper()
-	s, err := engines.Open(context.Background(), r.system.with(r.system.url, patience, prefix), engines.Options{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	s := r.open(prefix)
 	defer s.Close()
 	var calls []call
 	errs := map[string]int{}
@@ -143,7 +153,21 @@ func (r *run) judge(reports []*report, prefix string, lost loss, mended time.Tim
 		r.Logf("%d × %s", errs[text], text)
 	}
 	if !r.Failed() {
+		rowsMutex.Lock()
+		defer rowsMutex.Unlock()
 		rows = append(rows, row)
+	}
+}
+
+// open opens the store as soon as the engine is ready. Only the test binary has a deadline.
+func (r *run) open(prefix string) opened {
+	for {
+		s, err := engines.Open(context.Background(), r.with(r.url, patience, prefix), engines.Options{})
+		if err == nil {
+			return s
+		}
+		r.Logf("not yet: %v", err)
+		time.Sleep(pollEvery)
 	}
 }
 

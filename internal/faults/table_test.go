@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -19,11 +20,14 @@ type row struct {
 	left, peak                 int
 }
 
-var rows []row
+var (
+	rowsMutex sync.Mutex
+	rows      []row
+)
 
 func newRow(r *run, calls []call, f findings, mended time.Time) row {
 	w := row{
-		engine: r.system.name, fault: r.fault.name, loses: r.fault.loses, calls: len(calls),
+		engine: r.name, fault: r.fault.name, loses: r.fault.loses, calls: len(calls),
 		admitted: f.counts[admitted], nothing: f.counts[nothing], unknown: f.counts[unknown],
 		over: f.over, lost: f.lost,
 	}
