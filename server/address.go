@@ -9,13 +9,17 @@ import (
 	"syscall"
 )
 
-// AddressAccepted says what an address may be.
-const AddressAccepted = "host:port, a port of 127.0.0.1 such as 6380, or off"
+// AddressAccepted describes the accepted addresses.
+const AddressAccepted = "host:port, a port of 127.0.0.1 such as 6380, unix:/path of a socket, or off"
 
-// address brings an address to the form host:port, or Off. The error is a *ConfigError.
+// address brings an address to the form host:port, unix:/path?mode=0600, or Off. The error is a
+// *ConfigError.
 func address(field, text string) (string, error) {
 	if text == Off {
 		return Off, nil
+	}
+	if isUnix(text) {
+		return unixAddress(field, text)
 	}
 	host, port := "127.0.0.1", text
 	if strings.Contains(text, ":") {
@@ -45,19 +49,23 @@ func hosts(names []string) error {
 }
 
 // NetworksAccepted says what the networks of proxies may be.
-const NetworksAccepted = "addresses and CIDRs, such as 10.0.0.7 or fd00::/8, but not all addresses"
+const NetworksAccepted = "addresses and CIDRs, such as 10.0.0.7 or fd00::/8, but not all addresses; and unix"
 
-// networks reads addresses and CIDRs. One of IPv4 that is written in IPv6 is one of IPv4. The error is a *ConfigError.
-func networks(field string, texts []string) ([]netip.Prefix, error) {
-	var all []netip.Prefix
+// networks reads addresses and CIDRs, and reports whether unix is among them. An IPv4 address in IPv6
+// form is an IPv4 address. The error is a *ConfigError.
+func networks(field string, texts []string) (all []netip.Prefix, unix bool, err error) {
 	for _, text := range texts {
+		if text == "unix" {
+			unix = true
+			continue
+		}
 		p, ok := network(text)
 		if !ok {
-			return nil, &ConfigError{field, strconv.Quote(text), "no network of proxies", NetworksAccepted}
+			return nil, false, &ConfigError{field, strconv.Quote(text), "no network of proxies", NetworksAccepted}
 		}
 		all = append(all, p)
 	}
-	return all, nil
+	return all, unix, nil
 }
 
 func network(text string) (netip.Prefix, bool) {
@@ -70,6 +78,19 @@ func network(text string) (netip.Prefix, bool) {
 		p = netip.PrefixFrom(addr.Unmap(), p.Bits()-96) // invalid if it has addresses of both
 	}
 	return p.Masked(), err == nil && p.Bits() > 0
+}
+
+// local reports whether a host is this machine's only: an address of loopback, or localhost. known
+// is false for a name, which has to be resolved.
+func local(host string) (is, known bool) {
+	if host == "localhost" {
+		return true, true
+	}
+	if host == "" { // all addresses
+		return false, true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback(), err == nil
 }
 
 // anyPort reports whether a free port is to be chosen, so that equal addresses do not meet.

@@ -47,18 +47,30 @@ const (
 // this machine only.
 type Config struct {
 	// RESP and HTTP are the addresses at which the protocols are served: "host:port", a bare "port" of
-	// 127.0.0.1, ":port" of all interfaces, or Off. Port 0 means a free one. Empty: DefaultRESP, DefaultHTTP.
+	// 127.0.0.1, ":port" of all interfaces, "unix:/path" of a socket, with "?mode=0660" for others
+	// than this user, or Off. Port 0 means a free one. Empty: DefaultRESP, DefaultHTTP.
 	RESP, HTTP string
 	// Admin is the address of the admin listener: an address as those of the protocols, or Off. It
 	// serves metrics, status, explanations and profiles over HTTP, which are nowhere else. Empty:
 	// DefaultAdmin.
 	Admin string
-	// HTTPHosts are names of the server in HTTP requests, also to the admin listener, such as weir.example.com or
-	// *.example.com, besides httpapi.HostsAccepted and this machine's name. Empty: no further
-	// names.
+	// TLSCert and TLSKey are the paths of the certificate and its key, in PEM. With them every
+	// address is served over TLS, except Unix sockets, and an Admin at loopback. The files are
+	// followed while the server runs. Empty: no TLS.
+	TLSCert, TLSKey string
+	// TLSClientCA is the path of the certificates of authorities, in PEM. Wherever there is TLS,
+	// clients then need a certificate of one of them. Empty: they need none.
+	TLSClientCA string
+	// Insecure lets the server listen beyond this machine without TLS or authentication.
+	Insecure bool
+	// HTTPHosts are names of the server in HTTP requests, also to the admin listener, such as
+	// weir.example.com or *.example.com, besides httpapi.HostsAccepted and this machine's name.
+	// Empty: no further names.
 	HTTPHosts []string
-	// ProxyProtocolFrom are the addresses and CIDRs of proxies whose connections, to either protocol but not to the admin listener, begin with a header of the PROXY protocol that says whose
-	// they are. Those from elsewhere have none. Empty: nobody's have.
+	// ProxyProtocolFrom are the addresses and CIDRs of proxies, and "unix" for proxies at Unix
+	// sockets. Their connections, to either protocol but not to the admin listener, begin with a
+	// header of the PROXY protocol that has the client's address. Connections from elsewhere have
+	// none. Empty: no connection has.
 	ProxyProtocolFrom []string
 	// TrustClientTime lets requests say their own time. It is also told to the store.
 	TrustClientTime bool
@@ -139,7 +151,7 @@ func (c Config) checked() (Config, error) {
 	if c.Admin, err = address("admin", orDefault(c.Admin, DefaultAdmin)); err != nil {
 		return c, err
 	}
-	if _, err = networks("proxy-protocol-from", c.ProxyProtocolFrom); err != nil {
+	if _, _, err = networks("proxy-protocol-from", c.ProxyProtocolFrom); err != nil {
 		return c, err
 	}
 	if err = hosts(c.HTTPHosts); err != nil {
@@ -165,6 +177,9 @@ func (c Config) checked() (Config, error) {
 	if err = c.checkTokenKeys(); err != nil {
 		return c, err
 	}
+	if err = c.checkTLS(); err != nil {
+		return c, err
+	}
 	return c, c.check()
 }
 
@@ -172,16 +187,25 @@ func (c Config) check() error {
 	switch {
 	case c.RESP == Off && c.HTTP == Off:
 		return &ConfigError{"http", Off, "resp is off too, so that nothing would be served", "off for one of them"}
-	case c.RESP == c.HTTP && !anyPort(c.HTTP):
+	case place(c.RESP) == place(c.HTTP) && !anyPort(c.HTTP):
 		return &ConfigError{"http", c.HTTP, "resp is served there", "another address, or off"}
-	case c.Admin == c.RESP && !anyPort(c.Admin):
+	case place(c.Admin) == place(c.RESP) && !anyPort(c.Admin):
 		return &ConfigError{"admin", c.Admin, "resp is served there", "another address, or off"}
-	case c.Admin == c.HTTP && !anyPort(c.Admin):
+	case place(c.Admin) == place(c.HTTP) && !anyPort(c.Admin):
 		return &ConfigError{"admin", c.Admin, "http is served there", "another address, or off"}
 	case c.Policies == "" && c.Clients != "":
 		return &ConfigError{"clients", "given", "there are no policies that would use them", "nothing, or config too"}
 	case c.Policies == "" && c.ClientsSnapshot != "":
 		return &ConfigError{"clients-snapshot", strconv.Quote(c.ClientsSnapshot), "there are no policies that would use it", "nothing, or config too"}
+	}
+	if err := c.checkExposed("resp", c.RESP); err != nil {
+		return err
+	}
+	if err := c.checkExposed("http", c.HTTP); err != nil {
+		return err
+	}
+	if err := c.checkExposed("admin", c.Admin); err != nil {
+		return err
 	}
 	return c.checkRanges()
 }

@@ -1,10 +1,8 @@
 package server_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -80,7 +78,7 @@ func TestConfigsRefused(t *testing.T) {
 
 func TestAddressesAccepted(t *testing.T) {
 	for _, text := range []string{"0", "127.0.0.1:0", "localhost:0", "off", "[::1]:65535", ":6380"} {
-		s, err := server.New(server.Config{RESP: text, HTTP: "1", Overflow: memory.Share})
+		s, err := server.New(server.Config{RESP: text, HTTP: "1", Overflow: memory.Share, Insecure: true})
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -110,24 +108,5 @@ func TestBusyPortNamesItsField(t *testing.T) {
 	if c, err := net.Dial("tcp", s.RESPAddr().String()); err == nil {
 		c.Close()
 		t.Error("the other protocol still listens")
-	}
-}
-
-func TestListeningBeyondTheMachineIsSaid(t *testing.T) {
-	for address, want := range map[string]bool{"127.0.0.1:0": false, ":0": true} {
-		var log bytes.Buffer
-		s, err := server.New(server.Config{RESP: address, HTTP: server.Off, Admin: server.Off, Log: slog.New(slog.NewTextHandler(&log, nil))})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Open(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Contains(log.String(), "beyond this machine"); got != want {
-			t.Errorf("%s: warned %v, want %v; log: %s", address, got, want, log.String())
-		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/server/guard"
+	"github.com/weirlimit/weir/server/handshake"
 )
 
 const (
@@ -27,8 +28,9 @@ const (
 	// protocols.
 	httpShare = 4
 	// reservedFiles are for the store, the clients, the configuration and refused connections.
-	// proxiedFiles are for connections of proxies before their header.
-	reservedFiles, proxiedFiles = 256, 2 * 1024
+	// proxiedFiles are for connections of proxies before their header, and tlsFiles for connections
+	// before the end of their handshake.
+	reservedFiles, proxiedFiles, tlsFiles = 256, 2 * 1024, 2 * handshake.MaxAtOnce
 	// adminConnections is how many connections the admin listener serves at once, and adminShare
 	// the largest part of the open files for them.
 	adminConnections, adminShare = 64, 8
@@ -75,6 +77,9 @@ func (c Config) connectionBounds(files int) (resp, http connectionBounds) {
 		}
 		if c.Admin != Off {
 			reserved += adminBounds(files).total
+		}
+		if c.TLSCert != "" {
+			reserved += tlsFiles
 		}
 		free := max(2, files-reserved, files/2)
 		switch {

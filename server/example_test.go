@@ -46,7 +46,7 @@ func Example() {
 func ExampleConfigError() {
 	err := server.Config{RESP: "nowhere"}.Validate()
 	fmt.Println(err.Error())
-	// Output: resp "nowhere": the port is no number from 0 to 65535; accepted: host:port, a port of 127.0.0.1 such as 6380, or off
+	// Output: resp "nowhere": the port is no number from 0 to 65535; accepted: host:port, a port of 127.0.0.1 such as 6380, unix:/path of a socket, or off
 }
 
 func ExampleStoreAccepted() {

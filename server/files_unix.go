@@ -16,3 +16,6 @@ func openFiles() int {
 	}
 	return int(limit.Cur)
 }
+
+// modeOfSocket sets the mode of a socket that has no path yet, where the system has such modes.
+func modeOfSocket(fd uintptr, mode uint32) { _ = syscall.Fchmod(int(fd), mode) }

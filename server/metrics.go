@@ -19,8 +19,11 @@ type sources struct {
 	resp     func() resp.Stats
 	http     func() httpapi.Stats
 	admin    func() httpapi.Stats
-	proxied  func() map[string]int64 // connections refused for their header, by protocol
+	proxied  func() map[string]int64            // connections refused for their header, by protocol
+	shakes   func(protocol string) guard.Counts // connections without a TLS handshake
 	panics   *guard.Panics
+	// certified is nil without TLS.
+	certified *certified
 }
 
 // register adds weir's metrics, and those of the Go runtime and the process, to r.
@@ -65,6 +68,8 @@ var (
 	conflicts = desc("weir_store_conflicts_total", "Swaps that lost to another process and were tried again.")
 	reloads   = desc("weir_store_reloads_total", "Scripts that the engine had forgotten and was sent again.")
 	swept     = desc("weir_store_swept_total", "States that were fresh again and were removed by this process.")
+	expiry    = desc("weir_tls_certificate_expiry_timestamp_seconds", "When the certificate of the server expires.")
+	renewed   = desc("weir_tls_last_reload_successful", "1 if the files of the certificate are in use, 0 if their last change was rejected.")
 	failures  = desc("weir_store_failures_total", "Operations that ended in an error of the engine, or of the way to it.")
 )
 
@@ -76,7 +81,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		decisions, errs, undecided, open, accepted, refused, cut, panicked, headless, keys, reclaimed, overflows, memBytes, maxBytes, growths,
-		healed, conflicts, reloads, swept, failures,
+		healed, conflicts, reloads, swept, failures, expiry, renewed,
 	} {
 		ch <- d
 	}
@@ -108,16 +113,24 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	if c.resp != nil {
 		s := c.resp()
 		collectDecisions(ch, "resp", s.Allowed, s.Denied, s.Undecided)
+		s.Reasons.Add(c.shakes("resp"))
 		collectConnections(ch, "resp", s.Connections, s.Accepted, s.Errors, s.Reasons)
 	}
 	if c.http != nil {
 		s := c.http()
 		collectDecisions(ch, "http", s.Allowed, s.Denied, s.Undecided)
+		s.Reasons.Add(c.shakes("http"))
 		collectConnections(ch, "http", s.Connections, s.Accepted, s.Errors, s.Reasons)
 	}
 	if c.admin != nil {
 		s := c.admin()
+		s.Reasons.Add(c.shakes("admin"))
 		collectConnections(ch, "admin", s.Connections, s.Accepted, s.Errors, s.Reasons)
+	}
+	if c.certified != nil {
+		s := c.certified.Status()
+		gauge(ch, expiry, s.NotAfter.Unix())
+		gauge(ch, renewed, map[bool]int64{true: 1}[s.Err == nil])
 	}
 	if c.proxied != nil {
 		for protocol, n := range c.proxied() {

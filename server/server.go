@@ -28,8 +28,9 @@ import (
 type Server struct {
 	cfg       Config
 	store     *kept
-	policies  *ruled    // nil: there are none
-	fullness  *fullness // nil: the store is an engine
+	policies  *ruled     // nil: there are none
+	fullness  *fullness  // nil: the store is an engine
+	certified *certified // nil: there is no TLS
 	panics    *guard.Panics
 	started   time.Time
 	protocols []*protocol
@@ -40,9 +41,12 @@ type Server struct {
 type protocol struct {
 	name     string // of the Config's field and of the flag
 	address  string
-	direct   bool              // no proxy is in front of it
+	direct   bool              // no proxy is in front of it, and at loopback it has no TLS
 	listener net.Listener      // nil until Open
 	proxied  *proxied.Listener // that, if there are proxies that tell of clients; else nil
+	shakes   *guard.Guard      // bounds the TLS handshakes; nil: there are none
+	alpn     []string          // the application protocols of TLS, in order of preference
+	plain    []byte            // the reply to clients without TLS, where there is TLS
 	server   interface {
 		Serve(net.Listener) error
 		Shutdown(context.Context) error
@@ -71,6 +75,9 @@ func (s *Server) Open(ctx context.Context) error {
 		s.policies, err = s.cfg.openPolicies(ctx, kept, s.panics)
 	}
 	if err == nil {
+		s.certified, err = s.cfg.openCertificates()
+	}
+	if err == nil {
 		s.build() //nolint:contextcheck // the protocols have a context of their own, which ends with them
 		err = s.listen()
 	}
@@ -88,28 +95,35 @@ func (s *Server) Open(ctx context.Context) error {
 	if s.policies != nil {
 		s.policies.follow(s.panics) //nolint:contextcheck // until Close
 	}
+	if s.certified != nil {
+		s.certified.follow(s.panics) //nolint:contextcheck // until Close
+	}
 	return nil
 }
 
-// Reload reads the file of policies again now, rather than when it is seen to have changed. An error is why what it says is not in force: what was before
-// is. Without policies it does nothing.
+// Reload reads the policies and the certificates again now, rather than after a change of their
+// files is noticed. An invalid file is rejected, and its previous content stays in use; the error
+// has the reason. Without such files Reload does nothing.
 func (s *Server) Reload() (err error) {
-	if s.policies == nil {
-		return nil
-	}
 	defer func() {
-		if s.panics.Caught("policies: reload", recover()) {
-			err = errors.New("server: reading the policies panicked")
+		if s.panics.Caught("reload", recover()) {
+			err = errors.New("server: the reload panicked")
 		}
 	}()
-	return s.policies.set.Reload(s.policies.path)
+	if s.policies != nil {
+		err = s.policies.set.Reload(s.policies.path)
+	}
+	if s.certified != nil {
+		err = errors.Join(err, s.certified.Reload())
+	}
+	return err
 }
 
 // build makes the protocols over the store.
 func (s *Server) build() {
 	restrict, _ := s.cfg.rules() // New has refused an error
 	cfg, set := s.cfg, limiters.NewRestricted(s.store.Store, restrict)
-	stats := sources{store: s.store, policies: s.policies, panics: s.panics}
+	stats := sources{store: s.store, policies: s.policies, panics: s.panics, certified: s.certified, shakes: s.handshakes}
 	respBounds, httpBounds := cfg.connectionBounds(openFiles())
 	if len(cfg.ProxyProtocolFrom) > 0 {
 		stats.proxied = s.headersRefused
@@ -125,19 +139,22 @@ func (s *Server) build() {
 			MaxConnections: respBounds.total, MaxPerAddress: respBounds.perAddress, IdleTimeout: cfg.IdleTimeout,
 		})
 		stats.resp = r.Stats
-		s.protocols = append(s.protocols, &protocol{name: "resp", address: cfg.RESP, server: r})
+		s.protocols = append(s.protocols, &protocol{name: "resp", address: cfg.RESP, server: r, plain: resp.TLSRequired})
 	}
 	if cfg.HTTP != Off {
 		options := s.httpOptions(rules, httpBounds)
 		options.Limiters, options.TrustClientTime = set, cfg.TrustClientTime
 		h := httpapi.New(options)
 		stats.http = h.Stats
-		s.protocols = append(s.protocols, &protocol{name: "http", address: cfg.HTTP, server: h})
+		s.protocols = append(s.protocols, &protocol{name: "http", address: cfg.HTTP, server: h, plain: httpapi.TLSRequired, alpn: httpALPN})
 	}
 	if cfg.Admin != Off {
 		s.protocols = append(s.protocols, s.admin(rules, stats))
 	}
 }
+
+// httpALPN is without HTTP/2, whose requests of one connection have no bound of their own.
+var httpALPN = []string{"http/1.1"}
 
 // httpOptions returns the options that both servers of HTTP have.
 func (s *Server) httpOptions(rules checks.Policies, bounds connectionBounds) httpapi.Options {
@@ -162,27 +179,7 @@ func (s *Server) admin(rules checks.Policies, stats sources) *protocol {
 	h := httpapi.New(options)
 	stats.admin = h.Stats
 	register(registry, stats, s.cfg.Version)
-	return &protocol{name: "admin", address: s.cfg.Admin, server: h, direct: true}
-}
-
-func (s *Server) listen() error {
-	proxies, err := networks("proxy-protocol-from", s.cfg.ProxyProtocolFrom)
-	if err != nil {
-		return err
-	}
-	for _, p := range s.protocols {
-		l, err := net.Listen("tcp", p.address) //nolint:noctx // there is nothing to wait for that a context could end
-		if err != nil {
-			return &ConfigError{Field: p.name, Value: p.address, Problem: why(err), Accept: AddressAccepted}
-		}
-		p.listener = l
-		s.warn(p)
-		if len(proxies) > 0 && !p.direct {
-			p.proxied = proxied.Listen(l, proxied.Options{From: proxies, Log: s.cfg.Log.With("protocol", p.name), Panics: s.panics})
-			p.listener = p.proxied
-		}
-	}
-	return nil
+	return &protocol{name: "admin", address: s.cfg.Admin, server: h, direct: true, plain: httpapi.TLSRequired, alpn: httpALPN}
 }
 
 // headersRefused counts the connections that were refused for their header of the PROXY protocol, by protocol.
@@ -203,17 +200,8 @@ func (s *Server) Store() string { return s.store.shown }
 func (s *Server) Status() httpapi.Status {
 	status := httpapi.Status{Version: s.cfg.Version, Store: s.store.kind, Started: s.started, Full: s.fullness.full()}
 	s.policies.status(&status)
+	s.certified.status(&status)
 	return status
-}
-
-func (s *Server) warn(p *protocol) {
-	if tcp, ok := p.listener.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
-		message := "listening beyond this machine: whoever can connect can use and reset every key, without a password"
-		if p.name == "admin" {
-			message = "listening beyond this machine: whoever can connect can read metrics, status and profiles, without a password"
-		}
-		s.cfg.Log.Warn(message, "protocol", p.name, "address", tcp.String())
-	}
 }
 
 // RESPAddr returns the address at which the Redis protocol is served, after Open. It is nil when that is off.
@@ -287,6 +275,7 @@ func (s *Server) Close() error {
 	s.closing.Do(func() {
 		s.closeListeners()
 		s.fullness.close()
+		s.certified.close()
 		err = s.policies.close()
 		if s.store != nil {
 			err = errors.Join(err, s.closeStore())

@@ -21,11 +21,15 @@ import (
 
 // serveCommand runs the daemon.
 type serveCommand struct {
-	RESP            string        `name:"resp" default:"${resp}" placeholder:"ADDRESS" help:"Where to serve the Redis protocol: host:port, a port of 127.0.0.1, or off. Default: ${default}."`
-	HTTP            string        `name:"http" default:"${http}" placeholder:"ADDRESS" help:"Where to serve HTTP: host:port, a port of 127.0.0.1, or off. Default: ${default}."`
-	Admin           string        `name:"admin" default:"${admin}" placeholder:"ADDRESS" help:"Where to serve metrics, status, explanations, profiles and health over HTTP: host:port, a port of 127.0.0.1, or off. Default: ${default}."`
+	RESP            string        `name:"resp" default:"${resp}" placeholder:"ADDRESS" help:"Where to serve the Redis protocol: host:port, a port of 127.0.0.1, unix:/path of a socket (?mode=0660 lets its group connect), or off. Default: ${default}."`
+	HTTP            string        `name:"http" default:"${http}" placeholder:"ADDRESS" help:"Where to serve HTTP: host:port, a port of 127.0.0.1, unix:/path, or off. Default: ${default}."`
+	Admin           string        `name:"admin" default:"${admin}" placeholder:"ADDRESS" help:"Where to serve metrics, status, explanations, profiles and health over HTTP: host:port, a port of 127.0.0.1, unix:/path, or off. Over TLS only beyond loopback. Default: ${default}."`
 	HTTPHost        []string      `name:"http-host" sep:"none" placeholder:"NAME,..." help:"Names that HTTP requests may address the server by, such as weir.example.com or *.example.com. Addresses and local names need no flag; every other Host is refused, because a web page can take any name."`
-	ProxyProtocol   []string      `name:"proxy-protocol-from" sep:"none" placeholder:"CIDR,..." help:"Where proxies connect from: their connections must begin with a header of the PROXY protocol, version 1 or 2, and nobody else's may."`
+	ProxyProtocol   []string      `name:"proxy-protocol-from" sep:"none" placeholder:"CIDR,..." help:"Where proxies connect from, as CIDRs, or unix for Unix sockets: their connections must begin with a header of the PROXY protocol, version 1 or 2, and nobody else's may."`
+	TLSCert         *string       `name:"tls-cert" placeholder:"FILE" help:"The certificate of the server, in PEM, with the intermediate certificates. With it all protocols are served over TLS, except at Unix sockets. The files of certificates are followed, and read again at SIGHUP."`
+	TLSKey          *string       `name:"tls-key" placeholder:"FILE" help:"The key of --tls-cert, in PEM, which not everybody can read."`
+	TLSClientCA     *string       `name:"tls-client-ca" placeholder:"FILE" help:"The authorities of clients, in PEM: every client then needs a certificate of one of them."`
+	Insecure        bool          `help:"Listen beyond this machine also without TLS or authentication, which is refused otherwise."`
 	Store           string        `default:"memory" env:"WEIR_STORE" placeholder:"URL" help:"Where to keep the state: ${store}. Default: ${default}. A password is better in the environment than in the list of processes."`
 	Config          *string       `env:"WEIR_CONFIG" placeholder:"FILE" help:"Policies that POST /v1/check and WEIR.CHECK decide by. The file is followed, and read again at SIGHUP."`
 	Clients         *string       `env:"-" placeholder:"URL" help:"The database of clients, in place of that in the policies: ${clients} ($WEIR_CLIENTS, which counts with --config)."`
@@ -76,6 +80,9 @@ func (c *serveCommand) checkZeros() error {
 		{"http", &c.HTTP, server.AddressAccepted},
 		{"admin", &c.Admin, server.AddressAccepted},
 		{"store", &c.Store, server.StoreAccepted()},
+		{"tls-cert", c.TLSCert, "a file"},
+		{"tls-key", c.TLSKey, "a file"},
+		{"tls-client-ca", c.TLSClientCA, "a file"},
 		{"config", c.Config, "a file of policies"},
 		{"clients", c.Clients, clients.Accepted},
 		{"clients-snapshot", c.ClientsSnapshot, "a file"},
@@ -118,7 +125,7 @@ func (c *serveCommand) checkOverflow(text string) error {
 func (c *serveCommand) config(log *slog.Logger) server.Config {
 	cfg := server.Config{
 		RESP: c.RESP, HTTP: c.HTTP, Admin: c.Admin, TrustClientTime: c.TrustClientTime, Store: c.Store,
-		MaxPeriod: c.MaxPeriod, Grace: c.Grace, IdleTimeout: c.IdleTimeout, ProxyProtocolFrom: lists(c.ProxyProtocol), HTTPHosts: lists(c.HTTPHost), TokenKeys: lists(c.TokenKey), Version: version(), Log: log,
+		MaxPeriod: c.MaxPeriod, Insecure: c.Insecure, Grace: c.Grace, IdleTimeout: c.IdleTimeout, ProxyProtocolFrom: lists(c.ProxyProtocol), HTTPHosts: lists(c.HTTPHost), TokenKeys: lists(c.TokenKey), Version: version(), Log: log,
 	}
 	if c.Config != nil {
 		cfg.Policies, cfg.Clients = *c.Config, os.Getenv("WEIR_CLIENTS")
@@ -128,6 +135,11 @@ func (c *serveCommand) config(log *slog.Logger) server.Config {
 	}
 	if c.ClientsSnapshot != nil {
 		cfg.ClientsSnapshot = *c.ClientsSnapshot
+	}
+	for _, path := range []struct{ from, to *string }{{c.TLSCert, &cfg.TLSCert}, {c.TLSKey, &cfg.TLSKey}, {c.TLSClientCA, &cfg.TLSClientCA}} {
+		if path.from != nil {
+			*path.to = *path.from
+		}
 	}
 	if c.AllowLimits != nil {
 		cfg.AllowLimits = *c.AllowLimits
@@ -195,8 +207,8 @@ func (c *serveCommand) serve(ctx context.Context, p *program, log *slog.Logger) 
 	return s.Run(ctx)
 }
 
-// reloadAt reads the policies again at each signal, until stop is called. The set of policies logs
-// the result.
+// reloadAt reads the policies and the certificates again at each signal, until stop is called. They
+// log the result.
 func (c *serveCommand) reloadAt(hangups chan os.Signal, s *server.Server, log *slog.Logger) (stop func()) {
 	end, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -207,8 +219,8 @@ func (c *serveCommand) reloadAt(hangups chan os.Signal, s *server.Server, log *s
 				return
 			case <-hangups:
 			}
-			if c.Config == nil {
-				log.Warn("SIGHUP: nothing to read again, because there are no policies (--config)")
+			if c.Config == nil && c.TLSCert == nil {
+				log.Warn("SIGHUP: nothing to read again, because there are no policies (--config) and no certificates (--tls-cert)")
 				continue
 			}
 			_ = s.Reload()
@@ -223,7 +235,7 @@ func (c *serveCommand) reloadAt(hangups chan os.Signal, s *server.Server, log *s
 // greet writes a greeting, or, for a log in JSON, a record.
 func (c *serveCommand) greet(w io.Writer, s *server.Server, log *slog.Logger) {
 	if !c.Log.json() {
-		greet(w, s, lists(c.ProxyProtocol))
+		c.greetLines(w, s)
 		return
 	}
 	attributes := []any{"version", version(), "store", s.Store()}
@@ -238,13 +250,13 @@ func (c *serveCommand) greet(w io.Writer, s *server.Server, log *slog.Logger) {
 	log.Info("weir serves", attributes...)
 }
 
-// greet says where the server listens, and what to paste to see it work.
-func greet(w io.Writer, s *server.Server, proxies []string) {
+// greetLines writes where the server listens, and lines to try.
+func (c *serveCommand) greetLines(w io.Writer, s *server.Server) {
 	if a := s.RESPAddr(); a != nil {
-		_, _ = fmt.Fprintf(w, "Redis protocol on %s. Try:\n  redis-cli%s WEIR.TAKE user:42 100/1m\n", a, cliOptions(a))
+		_, _ = fmt.Fprintf(w, "Redis protocol on %s. Try:\n  redis-cli%s WEIR.TAKE user:42 100/1m\n", a, c.cliOptions(a))
 	}
 	if a := s.HTTPAddr(); a != nil {
-		_, _ = fmt.Fprintf(w, "HTTP on %s. Try:\n  curl -d '{\"key\":\"user:42\",\"limit\":\"100/1m\"}' 'http://%s/v1/take'\n", a, near(a))
+		_, _ = fmt.Fprintf(w, "HTTP on %s. Try:\n  curl -d '{\"key\":\"user:42\",\"limit\":\"100/1m\"}'%s/v1/take'\n", a, c.curlOptions(a))
 	}
 	if status := s.Status(); status.Config != nil {
 		_, _ = fmt.Fprintf(w, "%d policies from %s", status.Config.Policies, status.Config.Source)
@@ -253,24 +265,52 @@ func greet(w io.Writer, s *server.Server, proxies []string) {
 		}
 		_, _ = fmt.Fprintln(w, ".")
 		if a := s.HTTPAddr(); a != nil {
-			_, _ = fmt.Fprintf(w, "Try:\n  curl -d '{\"method\":\"POST\",\"path\":\"/login\",\"client_ip\":\"192.0.2.7\"}' 'http://%s/v1/check'\n", near(a))
+			_, _ = fmt.Fprintf(w, "Try:\n  curl -d '{\"method\":\"POST\",\"path\":\"/login\",\"client_ip\":\"192.0.2.7\"}'%s/v1/check'\n", c.curlOptions(a))
 		}
 	}
 	if a := s.AdminAddr(); a != nil {
-		_, _ = fmt.Fprintf(w, "Metrics, status and health on %s. Try:\n  curl 'http://%s/v1/status'\n", a, near(a))
+		_, _ = fmt.Fprintf(w, "Metrics, status and health on %s. Try:\n  curl%s/v1/status'\n", a, c.curlOptions(a))
 	}
-	if len(proxies) > 0 {
+	if proxies := lists(c.ProxyProtocol); len(proxies) > 0 {
 		_, _ = fmt.Fprintf(w, "Connections from %s must begin with a header of the PROXY protocol.\n", strings.Join(proxies, ", "))
 	}
 	_, _ = fmt.Fprintf(w, "State in %s. Ctrl-C stops it.\n", s.Store())
 }
 
-func cliOptions(a net.Addr) string {
+// cliOptions are the options of redis-cli for an address.
+func (c *serveCommand) cliOptions(a net.Addr) string {
+	if a.Network() == "unix" {
+		return " -s " + a.String()
+	}
+	tls := c.tlsOptions("--tls --cacert", "--cert", "--key")
 	host, port, err := net.SplitHostPort(near(a))
 	if err != nil || host == "127.0.0.1" {
-		return " -p " + port
+		return " -p " + port + tls
 	}
-	return " -h " + host + " -p " + port
+	return " -h " + host + " -p " + port + tls
+}
+
+// curlOptions are the options of curl for an address, with the URL up to the path and without its
+// last quote.
+func (c *serveCommand) curlOptions(a net.Addr) string {
+	switch {
+	case a.Network() == "unix":
+		return " --unix-socket " + a.String() + " 'http://localhost"
+	case c.TLSCert != nil:
+		return c.tlsOptions("--cacert", "--cert", "--key") + " 'https://" + near(a)
+	}
+	return " 'http://" + near(a)
+}
+
+// tlsOptions are a program's options for TLS. The files are the user's.
+func (c *serveCommand) tlsOptions(ca, cert, key string) string {
+	switch {
+	case c.TLSCert == nil:
+		return ""
+	case c.TLSClientCA == nil:
+		return " " + ca + " ca.pem"
+	}
+	return " " + ca + " ca.pem " + cert + " client.pem " + key + " client.key"
 }
 
 // near is where a client on this machine finds a server that listens at a.

@@ -10,11 +10,13 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/weirlimit/weir/internal/testcert"
 	"github.com/weirlimit/weir/server"
 )
 
@@ -120,8 +122,10 @@ func TestLinesToTryWork(t *testing.T) {
 			t.Skipf("left out: %v", err)
 		}
 	}
-	for _, address := range []string{"127.0.0.1:0", ":0"} {
-		greeting := serve(t, "--resp", address, "--http", address, "--admin", address, "--config", exampleConfig)
+	socket := filepath.Join(t.TempDir(), "s")
+	for _, address := range []string{"127.0.0.1:0", ":0", "unix:" + socket} {
+		other := func(suffix string) string { return strings.Replace(address, socket, socket+suffix, 1) }
+		greeting := serve(t, "--resp", address, "--http", other("h"), "--admin", other("a"), "--config", exampleConfig, "--insecure")
 		lines := regexp.MustCompile(`(?m)^  (.+)$`).FindAllStringSubmatch(greeting, -1)
 		if len(lines) != 4 {
 			t.Fatalf("%d lines to try in %q, want 4", len(lines), greeting)
@@ -143,8 +147,33 @@ func TestLinesToTryNameTheHost(t *testing.T) {
 		"::1":       " -h ::1 -p 7",
 		"10.1.2.3":  " -h 10.1.2.3 -p 7",
 	} {
-		if got := cliOptions(&net.TCPAddr{IP: net.ParseIP(host), Port: 7}); got != want {
+		if got := new(serveCommand).cliOptions(&net.TCPAddr{IP: net.ParseIP(host), Port: 7}); got != want {
 			t.Errorf("options for %s are %q, want %q", host, got, want)
+		}
+	}
+}
+
+// With TLS the lines to try work as they are, once the files have their names.
+func TestLinesToTryOverTLS(t *testing.T) {
+	a := testcert.New(t)
+	pair, client, dir := a.Issue(t, "weir"), a.Issue(t, "client"), t.TempDir()
+	for name, path := range map[string]string{"ca.pem": a.File, "client.pem": client.Cert, "client.key": client.Key} {
+		if err := os.Symlink(path, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, more := range [][]string{nil, {"--tls-client-ca", a.File}} {
+		greeting := serve(t, append([]string{"--resp", "0", "--http", "0", "--admin", "off", "--tls-cert", pair.Cert, "--tls-key", pair.Key}, more...)...)
+		lines := regexp.MustCompile(`(?m)^  (.+)$`).FindAllStringSubmatch(greeting, -1)
+		if len(lines) != 2 {
+			t.Fatalf("%d lines to try in %q, want 2", len(lines), greeting)
+		}
+		for i, want := range []string{"1\n100\n99\n0\n", `{"allowed":true,"limit":100,"remaining":9`} {
+			cmd := exec.Command("sh", "-c", lines[i][1])
+			cmd.Dir = dir
+			if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
+				t.Errorf("%s answers %q, %v; want %q", lines[i][1], out, err, want)
+			}
 		}
 	}
 }

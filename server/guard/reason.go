@@ -8,36 +8,49 @@ import (
 // A Reason is why a connection was refused or cut.
 type Reason int
 
-// The first two are reasons to refuse a connection, the rest to cut a connection.
+// The first three are reasons to refuse a connection, the rest to cut a connection.
 const (
 	Total      Reason = iota // there are as many connections as there may be
 	Address                  // there are as many of the address as there may be
+	Handshakes               // there are as many TLS handshakes as there may be
 	Unfinished               // a command or a request did not arrive in time
 	Idle                     // nothing was received for the idle timeout
 	Unread                   // the client did not read in time
 	Memory                   // buffers would take more memory than they may
 	HTTP                     // an HTTP request arrived at the port of another protocol
+	TLS                      // a TLS handshake arrived at a port without TLS
+	Plain                    // a client without TLS connected to a port with TLS
+	Handshake                // the TLS handshake failed, or was not over in time
 	Panic                    // the connection's code panicked
 	reasons
 )
 
-var reasonNames = [reasons]string{"total", "address", "unfinished", "idle", "unread", "memory", "http", "panic"}
+var reasonNames = [reasons]string{
+	"total", "address", "handshakes", "unfinished", "idle", "unread", "memory", "http", "tls", "plain", "handshake", "panic",
+}
 
 // String returns the reason's name in the log and in the metrics.
 func (r Reason) String() string { return reasonNames[r] }
 
 // Refuses reports whether connections are refused for the reason, rather than cut.
-func (r Reason) Refuses() bool { return r <= Address }
+func (r Reason) Refuses() bool { return r <= Handshakes }
 
 // Counts are how many connections were refused or cut, by reason.
 type Counts [reasons]int64
 
+// Add adds other counts.
+func (c *Counts) Add(other Counts) {
+	for r, n := range other {
+		c[r] += n
+	}
+}
+
 // Refused returns the number of refused connections.
-func (c Counts) Refused() int64 { return c[Total] + c[Address] }
+func (c Counts) Refused() int64 { return c[Total] + c[Address] + c[Handshakes] }
 
 // Cut returns the number of cut connections.
 func (c Counts) Cut() (n int64) {
-	for _, count := range c[Address+1:] {
+	for _, count := range c[Handshakes+1:] {
 		n += count
 	}
 	return n
@@ -58,8 +71,8 @@ func (g *Guard) Counts() (c Counts) {
 	return c
 }
 
-// Count counts a refused or cut connection from an address, and logs a sample.
-func (g *Guard) Count(why Reason, from string) {
+// Count counts a refused or cut connection from an address, and logs a sample with the attributes.
+func (g *Guard) Count(why Reason, from string, attributes ...any) {
 	c := &g.counts[why]
 	n := c.all.Add(1)
 	if !c.sample.Pass(time.Now()) {
@@ -69,8 +82,8 @@ func (g *Guard) Count(why Reason, from string) {
 	if why.Refuses() {
 		message = "connections are refused"
 	}
-	g.options.Log.Warn(message, "protocol", g.options.Protocol, "reason", why.String(), "address", from,
-		"count", n-c.logged.Swap(n))
+	g.options.Log.Warn(message, append([]any{"protocol", g.options.Protocol, "reason", why.String(), "address", from,
+		"count", n - c.logged.Swap(n)}, attributes...)...)
 }
 
 // quietTime is the least time between two lines in the log.

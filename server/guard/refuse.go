@@ -54,3 +54,9 @@ func Linger(c net.Conn, first, next, most time.Duration) {
 		}
 	}
 }
+
+// IsTLS reports whether the first bytes of a connection are the beginning of a TLS handshake.
+func IsTLS(first []byte) bool {
+	const handshake, major = 0x16, 3 // the type of a record, and its version
+	return len(first) >= 2 && first[0] == handshake && first[1] == major
+}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -43,7 +44,19 @@ func (s *connections) add(c net.Conn, from *guard.Source) net.Conn {
 	}
 	counted := &countedConn{Conn: c, server: s, source: from}
 	s.silent[counted] = struct{}{}
+	if secure, ok := c.(secured); ok {
+		return secureConn{counted, secure}
+	}
 	return counted
+}
+
+// secured is a TLS connection after its handshake.
+type secured interface{ ConnectionState() tls.ConnectionState }
+
+// A secureConn is a countedConn over TLS. [http.Server] finds the state of TLS by its method.
+type secureConn struct {
+	*countedConn
+	secured
 }
 
 // heard is called when a connection has sent something, or is closed.
@@ -55,8 +68,8 @@ func (s *connections) heard(c *countedConn) {
 
 // stateChanged is http.Server's ConnState: an idle connection has finished its requests.
 func (s *connections) stateChanged(c net.Conn, state http.ConnState) {
-	if counted, ok := c.(*countedConn); ok && state == http.StateIdle {
-		counted.begun.Store(false)
+	if counted, ok := c.(interface{ requestEnds() }); ok && state == http.StateIdle {
+		counted.requestEnds()
 	}
 }
 
@@ -86,14 +99,18 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 
 // refusals are the responses to connections beyond a bound.
 var refusals = map[guard.Reason][]byte{
-	guard.Total:   refusal("too many connections, try again"),
-	guard.Address: refusal("too many connections from one address, try again"),
+	guard.Total:   refusal(http.StatusServiceUnavailable, "Retry-After: 1\r\n", "too many connections, try again"),
+	guard.Address: refusal(http.StatusServiceUnavailable, "Retry-After: 1\r\n", "too many connections from one address, try again"),
 }
 
-func refusal(detail string) []byte {
-	body := fmt.Sprintf(`{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"%s"}`+"\n", detail)
-	return fmt.Appendf(nil, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n"+
-		"Retry-After: 1\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+// TLSRequired is the response to a client that does not speak TLS at a port with TLS.
+var TLSRequired = refusal(http.StatusBadRequest, "", "this port speaks TLS: use https://")
+
+func refusal(status int, fields, detail string) []byte {
+	title := http.StatusText(status)
+	body := fmt.Sprintf(`{"type":"about:blank","title":"%s","status":%d,"detail":"%s"}`+"\n", title, status, detail)
+	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\n%s"+
+		"Connection: close\r\nContent-Length: %d\r\n\r\n%s", status, title, fields, len(body), body)
 }
 
 // A countedConn leaves the guard when it is closed, once.
@@ -108,6 +125,8 @@ type countedConn struct {
 	abort  atomic.Bool // http.Server set the read deadline in the past, to end a read
 }
 
+func (c *countedConn) requestEnds() { c.begun.Store(false) }
+
 // SetReadDeadline sets the time until which reads wait.
 func (c *countedConn) SetReadDeadline(t time.Time) error {
 	c.abort.Store(!t.IsZero() && t.Before(time.Now()))
@@ -118,7 +137,12 @@ func (c *countedConn) SetReadDeadline(t time.Time) error {
 func (c *countedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 {
-		c.first.Do(func() { c.server.heard(c) })
+		c.first.Do(func() {
+			c.server.heard(c)
+			if guard.IsTLS(b[:n]) {
+				c.cut(guard.TLS)
+			}
+		})
 		c.begun.Store(true)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) && !c.abort.Load() {

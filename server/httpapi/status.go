@@ -14,8 +14,23 @@ type Status struct {
 	Started time.Time      `json:"started"`
 	Config  *ConfigStatus  `json:"config,omitempty"`  // nil without policies
 	Clients *ClientsStatus `json:"clients,omitempty"` // nil without a database of clients
+	// Certificate is nil without TLS.
+	Certificate *CertificateStatus `json:"certificate,omitempty"`
 	// Full is true if the store in memory had no room for a key within the last minute.
 	Full bool `json:"-"`
+}
+
+// A CertificateStatus is the state of the server's certificate.
+type CertificateStatus struct {
+	Names   []string  `json:"names"`   // names and addresses of the server
+	Expires time.Time `json:"expires"` // the end of its time
+	Loaded  time.Time `json:"loaded"`  // when its files were read
+	// Expired is true after Expires, and Soon from 7 days before.
+	Expired bool `json:"-"`
+	Soon    bool `json:"-"`
+	// Refused and RefusedSince are as of a ConfigStatus.
+	Refused      string    `json:"refused,omitempty"`
+	RefusedSince time.Time `json:"refused_since,omitzero"`
 }
 
 // A ConfigStatus tells of the policies.
@@ -60,6 +75,11 @@ func (s Status) warnings() (list []string) {
 		}
 	}
 	add(s.Full, "the store has no room for more keys")
+	if c := s.Certificate; c != nil {
+		add(c.Expired, "the certificate has expired")
+		add(c.Soon && !c.Expired, "the certificate expires within 7 days")
+		add(c.Refused != "", "the last change of the certificate is refused")
+	}
 	if c := s.Config; c != nil {
 		add(c.Refused != "", "the last change of the policies is refused")
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"time"
 
 	"github.com/pires/go-proxyproto"
 )
@@ -26,16 +25,10 @@ var line = []byte("PROXY ")
 // unspecified is what a header of version 2 begins with that hands on a connection (PROXY, 1) of an unspecified family (UNSPEC, 0).
 var unspecified = append(bytes.Clone(proxyproto.SIGV2), 0x21, 0x00)
 
-var (
-	errNothing = errors.New("closed before anything came")
-	errTooMany = errors.New("too many headers are awaited")
-)
+var errNothing = errors.New("closed before anything came")
 
-// read returns the connection after its header, which must have come by the deadline. It leaves the connection without one.
-func read(c net.Conn, deadline time.Time) (net.Conn, error) {
-	if err := c.SetReadDeadline(deadline); err != nil {
-		return nil, err
-	}
+// read returns the connection after its header.
+func read(c net.Conn) (net.Conn, error) {
 	r := bufio.NewReaderSize(c, bufferSize)
 	if err := fill(r); err != nil {
 		return nil, err
@@ -52,7 +45,6 @@ func read(c net.Conn, deadline time.Time) (net.Conn, error) {
 		}
 		from = client(header, from)
 	}
-	_ = c.SetReadDeadline(time.Time{}) // of a connection that is over, reading tells that
 	return &conn{Conn: c, rest: rest(r), client: from}, nil
 }
 

@@ -108,6 +108,9 @@ func (c *conn) run() {
 		args, size, need, err := c.server.parser.next(c.in[c.start:c.end], c.args[:0])
 		c.args, c.need = args, need
 		if err != nil {
+			if err == errTLS {
+				c.server.guard.Count(guard.TLS, c.net.RemoteAddr().String())
+			}
 			c.fail("ERR " + err.Error())
 			c.closing = true
 			break

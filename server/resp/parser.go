@@ -3,6 +3,8 @@ package resp
 import (
 	"bytes"
 	"fmt"
+
+	"github.com/weirlimit/weir/server/guard"
 )
 
 // maxDigits bounds the numbers of the protocol, such as the length of an argument.
@@ -20,6 +22,9 @@ type parser struct {
 type protocolError string
 
 func (e protocolError) Error() string { return "Protocol error: " + string(e) }
+
+// errTLS is the error for the first bytes of a TLS client.
+const errTLS = protocolError("this port does not speak TLS")
 
 // next finds the command at the start of buf and appends its arguments to args.
 //
@@ -118,6 +123,9 @@ func header(buf []byte, i int) (n, next int, ok bool) {
 
 // inline reads a command that is a line of words, as people type it.
 func (p *parser) inline(buf []byte, args [][]byte) (found [][]byte, size, need int, err error) {
+	if guard.IsTLS(buf) {
+		return args, 0, 0, errTLS
+	}
 	line := buf[:min(len(buf), p.maxInline)]
 	end := bytes.IndexByte(line, '\n')
 	switch {

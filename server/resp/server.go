@@ -138,6 +138,9 @@ var refusals = map[guard.Reason][]byte{
 	guard.Address: []byte("-ERR max number of clients of one address reached\r\n"),
 }
 
+// TLSRequired is the reply to a client that does not speak TLS at a port with TLS.
+var TLSRequired = []byte("-ERR TLS required: this port speaks TLS (redis-cli --tls, rediss://)\r\n")
+
 // forget is called by a connection when it ends.
 func (s *Server) forget(c *conn) {
 	s.mu.Lock()

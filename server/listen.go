@@ -1,0 +1,92 @@
+package server
+
+import (
+	"net"
+
+	"github.com/weirlimit/weir/server/guard"
+	"github.com/weirlimit/weir/server/handshake"
+	"github.com/weirlimit/weir/server/proxied"
+)
+
+// listen listens on the addresses of the protocols. A connection passes the header of the PROXY
+// protocol, the TLS handshake, and then its protocol.
+func (s *Server) listen() error {
+	proxies, unix, err := networks("proxy-protocol-from", s.cfg.ProxyProtocolFrom)
+	if err != nil {
+		return err
+	}
+	for _, p := range s.protocols {
+		l, err := s.listenAt(p)
+		if err != nil {
+			return err
+		}
+		p.listener = l
+		log := s.cfg.Log.With("protocol", p.name)
+		if (len(proxies) > 0 || unix) && !p.direct {
+			p.proxied = proxied.Listen(l, proxied.Options{From: proxies, Unix: unix, Log: log, Panics: s.panics})
+			p.listener = p.proxied
+		}
+		if s.certified != nil && !p.isLocal(l) {
+			p.shakes = guard.New(guard.Options{
+				Protocol: p.name, Max: handshake.MaxAtOnce, MaxPerAddress: handshake.MaxPerAddress, Log: s.cfg.Log, Panics: s.panics,
+			})
+			p.listener = handshake.Listen(p.listener, handshake.Options{
+				Config: s.certified.Config(p.alpn...), Guard: p.shakes, Plain: p.plain, Panics: s.panics,
+			})
+		}
+	}
+	return nil
+}
+
+// isLocal reports whether no client beyond this machine can connect, so there is no TLS: at a Unix
+// socket, and for the admin listener at loopback, where health checks and scrapers of this machine
+// have no certificate.
+func (p *protocol) isLocal(l net.Listener) bool {
+	tcp, ok := l.Addr().(*net.TCPAddr)
+	return !ok || p.direct && tcp.IP.IsLoopback()
+}
+
+// listenAt listens at the address of a protocol.
+func (s *Server) listenAt(p *protocol) (l net.Listener, err error) {
+	if isUnix(p.address) {
+		l, err = listenUnix(p.address)
+	} else {
+		l, err = net.Listen("tcp", p.address) //nolint:noctx // there is nothing to wait for that a context could end
+	}
+	if err != nil {
+		return nil, &ConfigError{Field: p.name, Value: p.address, Problem: why(err), Accept: AddressAccepted}
+	}
+	tcp, ok := l.Addr().(*net.TCPAddr)
+	if !ok || tcp.IP.IsLoopback() {
+		return l, nil
+	}
+	if err := s.cfg.exposed(p.name, p.address); err != nil {
+		_ = l.Close()
+		return nil, err
+	}
+	if lacks := s.cfg.lacks(); lacks != "" {
+		s.cfg.Log.Warn("listening beyond this machine without "+lacks+": "+means(p.name, lacks), "protocol", p.name, "address", tcp.String())
+	}
+	return l, nil
+}
+
+// means describes the possibilities of strangers at a protocol that lacks protection.
+func means(protocol, lacks string) string {
+	switch {
+	case lacks == "TLS":
+		return "everybody on the way can read and change requests, and read the secrets in them"
+	case protocol == "admin":
+		return "whoever can connect can read metrics, status and profiles, without a password"
+	}
+	return "whoever can connect can use and reset every key, without a password"
+}
+
+// handshakes returns the counts of refused and failed TLS handshakes of a protocol.
+func (s *Server) handshakes(name string) (c guard.Counts) {
+	for _, p := range s.protocols {
+		if p.name == name && p.shakes != nil {
+			c = p.shakes.Counts()
+		}
+	}
+	return c
+}
