@@ -180,7 +180,11 @@ func (v *rules) findGrant(a *applied, request *facts) {
 	if of == nil {
 		return
 	}
-	a.client = of.client(value)
+	if of.hash {
+		a.client = of.name() + "=" + of.encode(request, value)
+	} else {
+		a.client = of.client(value)
+	}
 	grant, ok := v.clients.Grant(a.client)
 	if !ok && a.unnamed && !NamesSource(value) {
 		grant, ok = v.clients.Grant(value)

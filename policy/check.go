@@ -109,6 +109,9 @@ func (v *rules) applied(r *facts, list []applied) ([]applied, error) {
 	if err := r.bounds(); err != nil {
 		return nil, err
 	}
+	if err := v.regexBound(r); err != nil {
+		return nil, err
+	}
 	var space [16]int32
 	for _, n := range v.index.find(r, space[:0]) {
 		a := applied{rule: &v.rules[n]}
@@ -126,6 +129,23 @@ func (v *rules) applied(r *facts, list []applied) ([]applied, error) {
 		}
 	}
 	return list, nil
+}
+
+// regexBound returns an error for a path beyond its bound that an enforced policy would match
+// against a regular expression.
+func (v *rules) regexBound(r *facts) error {
+	if len(r.Path) <= MaxRegexPath {
+		return nil
+	}
+	for i := range v.index.alternatives {
+		a := &v.index.alternatives[i]
+		if v.rules[a.policy].role == Enforced && a.hasRegex() && a.matches(r) {
+			wrong := tooLong("path", len(r.Path), MaxRegexPath, "bytes")
+			wrong.Accept += " for a regular expression"
+			return wrong
+		}
+	}
+	return nil
 }
 
 // enforcedBounds returns an error if an enforced policy reads a part of the request beyond its

@@ -55,11 +55,11 @@ func (p *problems) warnChosen(v *inventory) {
 func (p *problems) warnMatch(companions []*Policy, c *Policy, field string) {
 	for i := range c.Match {
 		m, f := &c.Match[i], p.one(field, i)
-		if m.Header == nil && m.Query == nil && len(m.Not) == 0 {
+		if m.Host == nil && m.Header == nil && m.Query == nil && len(m.Not) == 0 {
 			continue
 		}
 		open := *m // without the fields of the client's choice
-		open.Header, open.Query = nil, nil
+		open.Host, open.Header, open.Query = nil, nil, nil
 		open.Not = slices.DeleteFunc(slices.Clone(m.Not), func(n Match) bool { return n.chosenByClient() })
 		if includesOne(c.Match, &open) || hasCompanion(companions, []Match{open}) {
 			continue
@@ -69,6 +69,10 @@ func (p *problems) warnMatch(companions []*Policy, c *Policy, field string) {
 				p.warnf(p.one(f+".not", j), "excludes requests by a field that every client can send; "+
 					"accepted without a warning: client_ip, or an attribute that the caller has verified")
 			}
+		}
+		if m.Host != nil {
+			p.warnf(f+".host", "is chosen by the client, unless the server refuses all other hosts, and the client escapes the limits by "+
+				"another value; accepted without a warning: a policy beside this one that matches without it and has the key client_ip")
 		}
 		for _, name := range sorted(m.Header) {
 			p.warnSelects(f + ".header." + name)

@@ -122,6 +122,7 @@ type problems struct {
 
 	warnings []Warning
 	regexes  int                 // in paths, so far
+	steps    int                 // instructions of these
 	noted    map[weir.Limit]bool // units with a note, each as a limit
 }
 

@@ -14,6 +14,7 @@ const (
 	MaxMethod     = 128      // bytes
 	MaxHost       = 1 << 10  // bytes
 	MaxPath       = 8 << 10  // bytes, decoded
+	MaxRegexPath  = 2 << 10  // bytes of a path that a regular expression is matched against
 	MaxQuery      = 32 << 10 // bytes, as in the URL
 	MaxParameters = 1000     // parameters of the query, cookies, or values of one header
 	MaxValue      = 32 << 10 // bytes of one header's values, of the cookies, or of an attribute
@@ -27,10 +28,15 @@ type facts struct {
 	query  url.Values
 	jar    []*http.Cookie
 	parsed struct{ query, jar bool }
+	// codes has the hashes of secrets and of long values, each made once for all policies.
+	codes []code
 	// wrong has the first part beyond its bound, if any. The part has no values. A list keeps
 	// Requests off the heap.
 	wrong []*RequestError
 }
+
+// A code is the encoded value of a source.
+type code struct{ source, text string }
 
 // bounds returns an error for a method, host or path beyond its bound.
 func (r *Request) bounds() error {

@@ -64,6 +64,8 @@ func TestRequestsBeyondTheBounds(t *testing.T) {
   - {name: cookie, match: {path: /c}, key: ["cookie:sid"], limits: [1000/1s]}
   - {name: attribute, match: {path: /a}, key: ["attribute:user"], limits: [1000/1s]}
   - {name: cost, match: {path: /cost}, key: client_ip, cost: "header:X-Cost", limits: [1000/1s]}
+  - {name: regex, match: {path: "regex:/x*", method: PUT}, key: client_ip, limits: [1000/1s]}
+  - {name: regex-in-shadow, mode: shadow, match: {path: "regex:/x*"}, key: client_ip, limits: [1000/1s]}
   - {name: shadow, mode: shadow, match: {path: /s, query: {user: "*"}}, key: ["query:page"], limits: [1000/1s]}
 `, policy.Options{})
 	long := func(n int) string { return strings.Repeat("x", n) }
@@ -72,25 +74,28 @@ func TestRequestsBeyondTheBounds(t *testing.T) {
 		change func(r *policy.Request)
 		want   string // "" is that it is decided
 	}{
-		"a path":             {"GET /", func(r *policy.Request) { r.Path = "/" + long(policy.MaxPath-1) }, ""},
-		"a longer one":       {"GET /", func(r *policy.Request) { r.Path = "/" + long(policy.MaxPath) }, `path is "8193 bytes"; accepted: at most 8192 bytes`},
-		"a method":           {"GET /", func(r *policy.Request) { r.Method = long(129) }, `method is "129 bytes"`},
-		"a host":             {"GET /", func(r *policy.Request) { r.Host = long(1025) }, `host is "1025 bytes"`},
-		"a query":            {"GET /q", func(r *policy.Request) { r.RawQuery = "user=" + long(policy.MaxQuery-5) }, ""},
-		"a longer query":     {"GET /q", func(r *policy.Request) { r.RawQuery = "user=" + long(policy.MaxQuery-4) }, `query is "32769 bytes"`},
-		"that nobody reads":  {"GET /x", func(r *policy.Request) { r.RawQuery = long(1 << 20) }, ""},
-		"parameters":         {"GET /q", func(r *policy.Request) { r.RawQuery = strings.Repeat("&", policy.MaxParameters-1) + "user=1" }, ""},
-		"more parameters":    {"GET /q", func(r *policy.Request) { r.RawQuery = strings.Repeat("&", policy.MaxParameters) + "user=1" }, `query is "1001 parameters"`},
-		"a header":           {"GET /n", func(r *policy.Request) { r.Header["X-A"] = []string{long(1 << 14), long(1 << 14)} }, ""},
-		"a longer header":    {"GET /n", func(r *policy.Request) { r.Header["X-A"] = []string{long(1 << 14), long(1<<14 + 1)} }, `header X-A is "32769 bytes"`},
-		"many values":        {"GET /n", func(r *policy.Request) { r.Header["X-A"] = make([]string, 1001) }, `header X-A is "1001 values"`},
-		"another header":     {"GET /n", func(r *policy.Request) { r.Header["X-B"] = []string{long(1 << 20)} }, ""},
-		"a cookie":           {"GET /c", func(r *policy.Request) { r.Header.Set("Cookie", "sid="+long(1<<15)) }, `header Cookie is "32772 bytes"`},
-		"many cookies":       {"GET /c", func(r *policy.Request) { r.Header.Set("Cookie", strings.Repeat("a=b;", 1000)+"sid=1") }, `header Cookie is "1001 cookies"`},
-		"an attribute":       {"GET /a", func(r *policy.Request) { r.Attributes["user"] = long(policy.MaxValue + 1) }, `attribute user is "32769 bytes"`},
-		"another attribute":  {"GET /a", func(r *policy.Request) { r.Attributes["other"] = long(1 << 20) }, ""},
-		"a query in shadow":  {"GET /s", func(r *policy.Request) { r.RawQuery = long(policy.MaxQuery + 1) }, ""},
-		"a cost in a header": {"GET /cost", func(r *policy.Request) { r.Header["X-Cost"] = make([]string, 1001) }, `header X-Cost is "1001 values"`},
+		"a path":              {"GET /", func(r *policy.Request) { r.Path = "/" + long(policy.MaxPath-1) }, ""},
+		"a longer one":        {"GET /", func(r *policy.Request) { r.Path = "/" + long(policy.MaxPath) }, `path is "8193 bytes"; accepted: at most 8192 bytes`},
+		"a path for a regex":  {"PUT /", func(r *policy.Request) { r.Path = "/" + long(policy.MaxRegexPath-1) }, ""},
+		"a longer one for it": {"PUT /", func(r *policy.Request) { r.Path = "/" + long(policy.MaxRegexPath) }, `path is "2049 bytes"; accepted: at most 2048 bytes for a regular expression`},
+		"that no regex has":   {"GET /", func(r *policy.Request) { r.Path = "/" + long(policy.MaxRegexPath) }, ""},
+		"a method":            {"GET /", func(r *policy.Request) { r.Method = long(129) }, `method is "129 bytes"`},
+		"a host":              {"GET /", func(r *policy.Request) { r.Host = long(1025) }, `host is "1025 bytes"`},
+		"a query":             {"GET /q", func(r *policy.Request) { r.RawQuery = "user=" + long(policy.MaxQuery-5) }, ""},
+		"a longer query":      {"GET /q", func(r *policy.Request) { r.RawQuery = "user=" + long(policy.MaxQuery-4) }, `query is "32769 bytes"`},
+		"that nobody reads":   {"GET /x", func(r *policy.Request) { r.RawQuery = long(1 << 20) }, ""},
+		"parameters":          {"GET /q", func(r *policy.Request) { r.RawQuery = strings.Repeat("&", policy.MaxParameters-1) + "user=1" }, ""},
+		"more parameters":     {"GET /q", func(r *policy.Request) { r.RawQuery = strings.Repeat("&", policy.MaxParameters) + "user=1" }, `query is "1001 parameters"`},
+		"a header":            {"GET /n", func(r *policy.Request) { r.Header["X-A"] = []string{long(1 << 14), long(1 << 14)} }, ""},
+		"a longer header":     {"GET /n", func(r *policy.Request) { r.Header["X-A"] = []string{long(1 << 14), long(1<<14 + 1)} }, `header X-A is "32769 bytes"`},
+		"many values":         {"GET /n", func(r *policy.Request) { r.Header["X-A"] = make([]string, 1001) }, `header X-A is "1001 values"`},
+		"another header":      {"GET /n", func(r *policy.Request) { r.Header["X-B"] = []string{long(1 << 20)} }, ""},
+		"a cookie":            {"GET /c", func(r *policy.Request) { r.Header.Set("Cookie", "sid="+long(1<<15)) }, `header Cookie is "32772 bytes"`},
+		"many cookies":        {"GET /c", func(r *policy.Request) { r.Header.Set("Cookie", strings.Repeat("a=b;", 1000)+"sid=1") }, `header Cookie is "1001 cookies"`},
+		"an attribute":        {"GET /a", func(r *policy.Request) { r.Attributes["user"] = long(policy.MaxValue + 1) }, `attribute user is "32769 bytes"`},
+		"another attribute":   {"GET /a", func(r *policy.Request) { r.Attributes["other"] = long(1 << 20) }, ""},
+		"a query in shadow":   {"GET /s", func(r *policy.Request) { r.RawQuery = long(policy.MaxQuery + 1) }, ""},
+		"a cost in a header":  {"GET /cost", func(r *policy.Request) { r.Header["X-Cost"] = make([]string, 1001) }, `header X-Cost is "1001 values"`},
 	} {
 		r := request(c.line)
 		r.Header = http.Header{}

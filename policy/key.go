@@ -153,9 +153,30 @@ func (s *keySource) value(r *facts) string {
 	return r.Path
 }
 
-// encode returns the value as a part of a key: of a secret, its SHA-256.
-func (s *keySource) encode(value string) string {
-	if s.hash && value != "" {
+// encode returns the value as a part of a key: of a secret, its SHA-256. Each source of a request
+// has one value, which is hashed once.
+func (s *keySource) encode(r *facts, value string) string {
+	switch {
+	case value == "" || !s.hash && len(value) <= longValue:
+		return identity.Encode(value)
+	case len(value) <= longValue: // not worth the memory
+		return s.hashed(value)
+	}
+	for i := range r.codes {
+		if r.codes[i].source == s.text {
+			return r.codes[i].text
+		}
+	}
+	text := strings.Clone(s.hashed(value)) // a clone keeps the Request off the heap
+	r.codes = append(r.codes, code{s.text, text})
+	return text
+}
+
+// longValue is the length of values, in bytes, beyond which a request keeps the code.
+const longValue = 128
+
+func (s *keySource) hashed(value string) string {
+	if s.hash {
 		return "#" + identity.Hash(value)
 	}
 	return identity.Encode(value)
@@ -185,7 +206,7 @@ func (p keyPart) value(r *facts) (of *keySource, value string) {
 // one key.
 func (m keyMaker) key(r *facts) string {
 	if len(m) == 1 && len(m[0]) == 1 {
-		return m[0][0].encode(m[0][0].value(r))
+		return m[0][0].encode(r, m[0][0].value(r))
 	}
 	var b strings.Builder
 	for i, part := range m {
@@ -197,9 +218,9 @@ func (m keyMaker) key(r *facts) string {
 		case of == nil:
 			b.WriteString(identity.Encode(""))
 		case len(part) > 1:
-			b.WriteString(of.text + "=" + of.encode(value))
+			b.WriteString(of.text + "=" + of.encode(r, value))
 		default:
-			b.WriteString(of.encode(value))
+			b.WriteString(of.encode(r, value))
 		}
 	}
 	return b.String()

@@ -68,6 +68,10 @@ func holds(t test, r *facts) bool {
 	return false // there are no others
 }
 
+func (a *alternative) hasRegex() bool {
+	return slices.ContainsFunc(a.paths, func(p pathPattern) bool { return p.regex != nil })
+}
+
 func (a *alternative) matchesPath(path string) bool {
 	for i := range a.paths {
 		if a.paths[i].matches(path) {

@@ -2,13 +2,17 @@ package policy
 
 import (
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 )
 
 const (
-	maxPattern  = 512
-	maxRegexes  = 256 // of all policies: each is matched against the path of every request
+	maxPattern = 512
+	maxRegexes = 256 // of all policies: each is matched against the path of every request
+	// maxSteps is the most instructions of all regular expressions without a warning. One takes up
+	// to 10 ns for each byte of a path: 10 ms for 2 KB.
+	maxSteps    = 500
 	regexPrefix = "regex:"
 	pathsTaken  = "a path that begins with /, such as /login, /api/** or /users/*/posts, ** for all, or regex: and a regular expression"
 )
@@ -36,6 +40,11 @@ func (p *problems) paths(texts []string, field string) []pathPattern {
 			p.addf(f, "is %s; %s", short(text), problem)
 		}
 		if pattern.regex != nil {
+			before := p.steps
+			if p.steps += steps(pattern.regex); before <= maxSteps && p.steps > maxSteps {
+				p.warnf(f, "brings the regular expressions of the file to %d instructions, each of which takes up to 10 ns for each byte "+
+					"of a path; accepted without a warning: at most %d in all, and patterns with * and **", p.steps, maxSteps)
+			}
 			if p.regexes++; p.regexes == maxRegexes+1 {
 				p.addf(f, "is one more regular expression than %d in the file; accepted: at most so many, and patterns with * and **", maxRegexes)
 			}
@@ -43,6 +52,19 @@ func (p *problems) paths(texts []string, field string) []pathPattern {
 		list = append(list, pattern)
 	}
 	return list
+}
+
+// steps returns the number of instructions of a regular expression.
+func steps(r *regexp.Regexp) int {
+	parsed, err := syntax.Parse(r.String(), syntax.Perl)
+	if err != nil {
+		return 0
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return 0
+	}
+	return len(program.Inst)
 }
 
 // newPathPattern returns a pattern, or what is wrong with it.
@@ -77,7 +99,7 @@ func newPathPattern(text string) (p pathPattern, problem string) {
 func (p *pathPattern) matches(path string) bool {
 	switch {
 	case p.regex != nil:
-		return p.regex.MatchString(path)
+		return len(path) <= MaxRegexPath && p.regex.MatchString(path)
 	case p.exact():
 		return path == p.text
 	}
