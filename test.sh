@@ -5,8 +5,8 @@
 #                    the stores with few repetitions (-short). CI runs this
 #   ./test.sh full   the same with all repetitions, and the suites of the stores a second time
 #                    without the race detector
-#   ./test.sh quick  installs nothing and needs only Go: no race detector, few repetitions, and no
-#                    test whose engine is missing
+#   ./test.sh quick  installs nothing and needs only Go: no race detector, few repetitions, no test
+#                    whose engine is missing, and neither examples/ nor bench/
 #
 # Engines are a C compiler for the race detector, Redis and its command line, memcached, PostgreSQL,
 # nginx, HAProxy, curl, redis-py, and Node with its Redis client. Commands that are missing are
@@ -75,7 +75,8 @@ install() {
 in_module() { (cd "$1" && "${@:2}"); }
 
 stores=(./store/memory ./store/redis ./store/postgres ./store/memcached ./store/remote)
-test=(go test -vet=all -timeout 20m)
+# More packages at once than there are cores: many tests wait for engines.
+test=(go test -vet=off -timeout 20m -p $((2 * $(nproc))))
 if [[ $mode == quick ]]; then
   test+=(-short)
   stage weir "${test[@]}" ./...
@@ -86,9 +87,9 @@ else
   [[ $mode == full ]] || test+=(-short)
   stage weir "${test[@]}" ./...
   [[ $mode != full ]] || stage stores go test -timeout 30m "${stores[@]}"
+  stage examples in_module examples "${test[@]}" ./...
+  stage bench in_module bench "${test[@]}" ./...
 fi
-stage examples in_module examples "${test[@]}" ./...
-stage bench in_module bench "${test[@]}" ./...
 
 if ((${#failed[@]})); then
   printf '\nFAILED: %s\n' "${failed[*]}"

@@ -9,10 +9,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 func startRedis(t *testing.T) *target {
 	t.Helper()
+	engine.Redis(t) // skips the test without Redis
 	for _, r := range targets(t.TempDir()) {
 		if r.script {
 			if err := r.begin(); err != nil {

@@ -260,7 +260,7 @@ func TestNamesBeyondOwnersHaveOneBudget(t *testing.T) {
 		t.Fatal("the first take is denied")
 	}
 	runtime.KeepAlive(others)
-	for range 200 { // until the unused bindings are garbage, and new names search for vacant parts
+	for range 50 { // until the unused bindings are garbage, and new names search for vacant parts
 		runtime.GC()
 		if take1(t, bindNamed(t, s, "late", "1/1h").binding, "k", 0) {
 			t.Fatal("a second take of 1/1h is admitted")
