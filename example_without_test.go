@@ -11,17 +11,17 @@ import (
 )
 
 // An absentStore has an engine that is down.
-type absentStore struct{}
+type absentStore struct{ address string }
 
-func (absentStore) Bind(store.Spec) (store.Binding, error) { return absentStore{}, nil }
+func (s *absentStore) Bind(store.Spec) (store.Binding, error) { return s, nil }
 
-func (absentStore) Do(context.Context, string, algorithm.Op, int64) (algorithm.Verdict, error) {
+func (*absentStore) Do(context.Context, string, algorithm.Op, int64) (algorithm.Verdict, error) {
 	return algorithm.Verdict{}, errors.New("connection refused")
 }
 
 // Each of four processes admits a quarter of the limit while the store fails.
 func ExampleWithOnStoreError() {
-	limiter, err := weir.New(weir.MustParseLimit("8/1h"), weir.WithStore(absentStore{}), weir.WithOnStoreError(store.LocalShare(0.25)))
+	limiter, err := weir.New(weir.MustParseLimit("8/1h"), weir.WithStore(&absentStore{"192.0.2.1:6379"}), weir.WithOnStoreError(store.LocalShare(0.25)))
 	if err != nil {
 		panic(err)
 	}

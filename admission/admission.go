@@ -44,7 +44,7 @@ func (o Outcome) String() string {
 // An Admission is the answer to a request, and what the request holds until Finish. Copies of it are of one request: what one of them settles is settled.
 type Admission struct {
 	Outcome  Outcome
-	Decision weir.Decision // of all limits together
+	Decision weir.Decision // of all limits together; Failed if the store failed, and Local if this process decided alone
 	// Err is a *policy.RequestError or a *weir.CostError of an Invalid request, that of the context of one that is Gone, and of others the store's, if it failed,
 	// also if they pass all the same. It is not for clients.
 	Err error
@@ -95,7 +95,9 @@ func (a *Admission) decisionUnder() weir.Decision {
 }
 
 // tells reports whether the Decision is that of a limiter.
-func (a *Admission) tells() bool { return a.Outcome <= Excessive && a.Outcome != Skipped }
+func (a *Admission) tells() bool {
+	return a.Outcome <= Excessive && a.Outcome != Skipped && (!a.Decision.Failed || a.Decision.Local)
+}
 
 // Violated is what denied the request, by the names of Each; a plan that is deny has its policy's.
 func (a *Admission) Violated() iter.Seq[string] {

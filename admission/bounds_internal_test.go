@@ -7,23 +7,6 @@ import (
 	"github.com/weirlimit/weir"
 )
 
-// What is kept of limiters that a program makes without end does not grow without end.
-func TestWhatIsKeptIsBounded(t *testing.T) {
-	c := newLocal()
-	for i := range time.Duration(1000) {
-		l, err := weir.New(weir.Limit{Count: 1, Period: time.Second + i})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.of(l); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if kept := len(c.ready); kept > mostLocal {
-		t.Errorf("%d limiters are kept, accepted: %d", kept, mostLocal)
-	}
-}
-
 // Limits of many plans are told without writing their texts each time, and those of more than are kept by their own.
 func TestTextsOfManyLimits(t *testing.T) {
 	var n names

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/admission"
+	"github.com/weirlimit/weir/store"
 )
 
 func must[T any](v T, err error) T {
@@ -105,8 +106,8 @@ func ExampleOptionError() {
 	_, err := admission.New(must(weir.New(weir.MustParseLimit("5/1m"))), admission.Options{Charge: admission.Failures})
 	fmt.Println(err)
 	var wrong *admission.OptionError
-	fmt.Println(errors.As(err, &wrong), wrong.Field, wrong.Error() == err.Error(), admission.Local.String())
+	fmt.Println(errors.As(err, &wrong), wrong.Field, wrong.Error() == err.Error(), store.Local.String())
 	// Output:
 	// admission: Charge is for a limiter without a name; accepted: one that has a name, under which the estimate is kept: weir.WithName
-	// true Charge true Local
+	// true Charge true local
 }

@@ -19,12 +19,12 @@ import (
 	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
-// A failingStore fails at once.
-type failingStore struct{}
+// A failingStore fails at once. Each has local limits of its own.
+type failingStore struct{ _ int }
 
-func (s failingStore) Bind(store.Spec) (store.Binding, error) { return s, nil }
+func (s *failingStore) Bind(store.Spec) (store.Binding, error) { return s, nil }
 
-func (failingStore) Do(context.Context, string, algorithm.Op, int64) (algorithm.Verdict, error) {
+func (*failingStore) Do(context.Context, string, algorithm.Op, int64) (algorithm.Verdict, error) {
 	return algorithm.Verdict{}, errors.New("no answer")
 }
 
@@ -50,8 +50,9 @@ func TestH6RedisGoesAway(t *testing.T) {
 		o.Log = silent
 		return gate(t, limiter(t, "fixed-window 3/24h", weir.WithStore(s), weir.WithName("n")), o)
 	}
-	deny, allow, local := build(admission.Options{}), build(admission.Options{OnStoreError: admission.Allow}), build(admission.Options{OnStoreError: admission.Local})
-	charged := build(admission.Options{OnStoreError: admission.Local, Charge: admission.Failures})
+	deny, allow, local := build(admission.Options{}), build(admission.Options{OnStoreError: store.Allow}), build(admission.Options{OnStoreError: store.Local})
+	charged := gate(t, limiter(t, "fixed-window 3/24h", weir.WithStore(s), weir.WithName("charged")),
+		admission.Options{OnStoreError: store.Local, Charge: admission.Failures, Log: silent})
 	wantOutcome(t, deny.Admit(request("/")), admission.Admitted)
 	underWay := charged.Admit(request("/"))
 	wantOutcome(t, underWay, admission.Admitted)
@@ -141,7 +142,7 @@ var redisServer = engine.Shared(func(t testing.TB) *engine.Server { return engin
 func TestGoneIsNoFailureOfTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log logged
-		for _, o := range []admission.OnStoreError{admission.Deny, admission.Allow, admission.Local} {
+		for _, o := range []store.OnError{store.Deny, store.Allow, store.Local} {
 			g := gate(t, limiter(t, "1/1s", weir.WithStore(waitingStore{})), admission.Options{OnStoreError: o, Log: logTo(&log)})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			a := g.Admit(request("/").WithContext(ctx))
@@ -162,8 +163,8 @@ func TestFailuresAreLoggedOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log logged
 		for _, g := range []*admission.Gate{
-			gate(t, limiter(t, "1/1s", weir.WithStore(failingStore{})), admission.Options{Log: logTo(&log)}),
-			gate(t, policies(t, "policies: [{name: a, key: all, limits: [1/1s]}]", policy.Options{Store: failingStore{}}), admission.Options{Log: logTo(&log)}),
+			gate(t, limiter(t, "1/1s", weir.WithStore(&failingStore{})), admission.Options{Log: logTo(&log)}),
+			gate(t, policies(t, "policies: [{name: a, key: all, limits: [1/1s]}]", policy.Options{Store: &failingStore{}}), admission.Options{Log: logTo(&log)}),
 		} {
 			log.Reset()
 			for want := 1; want <= 3; want++ {
@@ -185,7 +186,7 @@ func TestFailuresAreLoggedOnceASecond(t *testing.T) {
 // An Override that returns a limiter without a name, where costs are held, is refused, whatever a failing store would do.
 func TestHoldsOfOverridesWithoutANameAreUndecided(t *testing.T) {
 	other := limiter(t, "1/1s")
-	for _, o := range []admission.OnStoreError{admission.Deny, admission.Allow, admission.Local} {
+	for _, o := range []store.OnError{store.Deny, store.Allow, store.Local} {
 		g := gate(t, limiter(t, "1/1s", weir.WithName("n")), admission.Options{
 			Charge: admission.Failures, OnStoreError: o, Override: func(*http.Request) *weir.Limiter { return other }, Log: silent,
 		})
@@ -196,17 +197,42 @@ func TestHoldsOfOverridesWithoutANameAreUndecided(t *testing.T) {
 	}
 }
 
-// More limiters fall back than are kept ready, and each counts on.
+// Many limiters of one store fall back, and each counts on.
 func TestManyLocalLimiters(t *testing.T) {
-	l := limiter(t, "1/24h", weir.WithStore(failingStore{}))
-	g := gate(t, l, admission.Options{OnStoreError: admission.Local, Override: func(*http.Request) *weir.Limiter { return l }, Log: silent})
+	away := &failingStore{}
+	l := limiter(t, "1/24h", weir.WithStore(away))
+	g := gate(t, l, admission.Options{OnStoreError: store.Local, Override: func(*http.Request) *weir.Limiter { return l }, Log: silent})
 	for _, want := range []admission.Outcome{admission.Admitted, admission.Denied} {
 		for n := range int64(300) {
 			var err error
-			if l, err = weir.New(weir.Limit{Count: 1, Period: time.Hour + time.Duration(n)}, weir.WithStore(failingStore{})); err != nil {
+			if l, err = weir.New(weir.Limit{Count: 1, Period: time.Hour + time.Duration(n)}, weir.WithStore(away)); err != nil {
 				t.Fatal(err)
 			}
 			wantOutcome(t, g.Admit(request("/")), want)
 		}
 	}
+}
+
+// Gates on one store have the same local limits, and a limiter's own decision is used where the
+// Options have none.
+func TestGatesShareLocalLimits(t *testing.T) {
+	away := &failingStore{}
+	l := limiter(t, "2/24h", weir.WithStore(away), weir.WithOnStoreError(store.Allow))
+	own, local := gate(t, l, admission.Options{Log: silent}), admission.Options{OnStoreError: store.Local, Log: silent}
+	other := limiter(t, "2/24h", weir.WithStore(away))
+	for i, g := range []*admission.Gate{gate(t, l, local), gate(t, other, local), gate(t, l, local)} {
+		want := admission.Admitted
+		if i == 2 {
+			want = admission.Denied
+		}
+		a := g.Admit(request("/"))
+		if wantOutcome(t, a, want); !a.Decision.Failed || !a.Decision.Local || a.Err == nil || !strings.Contains(a.Err.Error(), "no answer") {
+			t.Errorf("%+v, %v", a.Decision, a.Err)
+		}
+	}
+	a := own.Admit(request("/"))
+	if wantOutcome(t, a, admission.Admitted); !a.Decision.Failed || a.Decision.Local || a.Err == nil {
+		t.Errorf("%+v, %v", a.Decision, a.Err)
+	}
+	wantEach(t, a)
 }

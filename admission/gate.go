@@ -24,7 +24,6 @@ type Gate struct {
 	limiter *weir.Limiter // nil: set decides
 	set     *policy.Set
 	names   names
-	local   *local // nil: no limiter falls back to memory
 	warned  [warnings]warning
 	client  *identity.ClientIP // counts requests by address; nil: not by address
 	proxied atomic.Bool        // the warning of warnOfProxy was logged
@@ -41,10 +40,6 @@ func New[L Limits](limits L, opts Options) (*Gate, error) {
 	case *policy.Set:
 		g.set = l
 		err = opts.checkForSet(l)
-	}
-	if err == nil && opts.OnStoreError == Local {
-		g.local = newLocal()
-		_, err = g.local.of(g.limiter)
 	}
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/weirlimit/weir/admission"
 	"github.com/weirlimit/weir/identity"
 	"github.com/weirlimit/weir/policy"
+	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
@@ -216,7 +217,7 @@ func TestH8OptionsThatMakeNoSense(t *testing.T) {
 	}{
 		{nil, admission.Options{}, "limits"},
 		{new(weir.Limiter), admission.Options{}, "limits"},
-		{new(weir.Limiter), admission.Options{OnStoreError: admission.Local}, "limits"},
+		{new(weir.Limiter), admission.Options{OnStoreError: store.Local}, "limits"},
 		{plain, admission.Options{Attributes: map[string]identity.Source{"a": identity.Everyone()}}, "Attributes"},
 		{plain, admission.Options{Name: "caf\u00e9"}, "Name"},
 		{plain, admission.Options{Name: "a\nb"}, "Name"},
@@ -247,7 +248,7 @@ func TestH8OptionsThatMakeNoSense(t *testing.T) {
 		{set, admission.Options{Name: "a"}, "Name"},
 		{set, admission.Options{Key: identity.Key{identity.Everyone()}}, "Key"},
 		{set, admission.Options{Override: func(*http.Request) *weir.Limiter { return nil }}, "Override"},
-		{set, admission.Options{OnStoreError: admission.Local}, "OnStoreError"},
+		{set, admission.Options{OnStoreError: store.Local}, "OnStoreError"},
 		{set, admission.Options{Hold: 1e9}, "Hold"},
 		{set, admission.Options{Attributes: map[string]identity.Source{"": identity.Everyone()}}, "Attributes"},
 		{set, admission.Options{Attributes: map[string]identity.Source{"a": {}}}, `Attributes["a"]`},
@@ -259,7 +260,7 @@ func TestH8OptionsThatMakeNoSense(t *testing.T) {
 
 // Pitfall H8: an Override that returns what weir.New did not make refuses its requests, and says so in the log.
 func TestH8OverrideWithoutALimit(t *testing.T) {
-	for _, on := range []admission.OnStoreError{admission.Deny, admission.Allow, admission.Local} {
+	for _, on := range []store.OnError{store.Deny, store.Allow, store.Local} {
 		var log logged
 		g := gate(t, limiter(t, "1/1s"), admission.Options{
 			Override: func(*http.Request) *weir.Limiter { return &weir.Limiter{} }, OnStoreError: on, Log: logTo(&log),

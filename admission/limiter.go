@@ -1,15 +1,21 @@
 package admission
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"time"
 
 	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/internal/fallback"
+	"github.com/weirlimit/weir/store"
 )
 
 // retryAfterFailure is when to come back if the store could not decide, and nobody knows.
 const retryAfterFailure = time.Second
+
+// errWithoutStore is the error of a store that failed, of which the limiter returned nothing.
+var errWithoutStore = errors.New("the limiter decided without its store, which failed")
 
 // errNoLimit is of a limiter that an Override returned, and that is the zero Limiter.
 var errNoLimit = errors.New("admission: Override returned a *weir.Limiter without a limit; accepted: nil, or what weir.New returned")
@@ -24,8 +30,12 @@ func (g *Gate) take(r *http.Request, a *Admission) {
 	}
 	a.gate, a.limit = g, l
 	key, cost := g.opts.Key.Of(r), g.cost(r)
-	if a.Err = g.takeOf(l, r, a, key, cost); a.Err != nil {
-		g.failed(r, a, key, cost)
+	a.Err = g.takeOf(l, r, a, key, cost)
+	switch {
+	case a.Decision.Failed:
+		g.withoutStore(r, a)
+	case a.Err != nil:
+		g.failed(r, a)
 	}
 	if a.Outcome != Admitted || a.Decision.Allowed {
 		return
@@ -36,33 +46,42 @@ func (g *Gate) take(r *http.Request, a *Admission) {
 	}
 }
 
-// takeOf asks one limiter, and notes the limit that it decided by.
+// takeOf asks one limiter, and notes the limit that it decided by. The error is also that of a store
+// without which the limiter decided.
 func (g *Gate) takeOf(l *weir.Limiter, r *http.Request, a *Admission, key string, cost int64) error {
 	a.under = g.limitOf(l)
-	err := g.ask(l, r, a, key, cost)
+	ctx, cause := r.Context(), (*error)(nil)
+	if g.opts.OnStoreError != store.Deny {
+		cause = new(error)
+		ctx = store.WithOnError(fallback.WithCause(ctx, cause), g.opts.OnStoreError)
+	}
+	err := g.ask(ctx, l, r, a, key, cost)
 	if err == nil && a.Decision.Limit != a.under.capacity { // it has changed since
 		a.under = g.limitOf(l)
+	}
+	if err == nil && cause != nil {
+		err = *cause
 	}
 	return err
 }
 
 // ask asks one limiter, in the way that what is taken can be settled, if it is to be.
-func (g *Gate) ask(l *weir.Limiter, r *http.Request, a *Admission, key string, cost int64) (err error) {
+func (g *Gate) ask(ctx context.Context, l *weir.Limiter, r *http.Request, a *Admission, key string, cost int64) (err error) {
 	switch algorithm := a.under.limit.Algorithm; {
 	case algorithm == "":
 		return errNoLimit
 	case algorithm == weir.Concurrent || algorithm == weir.LeakyQueue && g.opts.Charge == nil:
-		return g.reserve(l, r, a, key, cost)
+		return g.reserve(ctx, l, r, a, key, cost)
 	case g.opts.Charge != nil:
-		return g.hold(l, r, a, key, cost)
+		return g.hold(ctx, l, r, a, key, cost)
 	}
-	a.Decision, err = l.Take(r.Context(), key, cost)
+	a.Decision, err = l.Take(ctx, key, cost)
 	return err
 }
 
 // reserve takes a lease, or a turn.
-func (g *Gate) reserve(l *weir.Limiter, r *http.Request, a *Admission, key string, cost int64) error {
-	reservation, err := l.Reserve(r.Context(), key, cost)
+func (g *Gate) reserve(ctx context.Context, l *weir.Limiter, r *http.Request, a *Admission, key string, cost int64) error {
+	reservation, err := l.Reserve(ctx, key, cost)
 	if err != nil {
 		return err
 	}
@@ -79,8 +98,8 @@ func (g *Gate) reserve(l *weir.Limiter, r *http.Request, a *Admission, key strin
 }
 
 // hold takes an estimate.
-func (g *Gate) hold(l *weir.Limiter, r *http.Request, a *Admission, key string, cost int64) error {
-	h, err := l.Hold(r.Context(), key, cost, g.opts.Hold)
+func (g *Gate) hold(ctx context.Context, l *weir.Limiter, r *http.Request, a *Admission, key string, cost int64) error {
+	h, err := l.Hold(ctx, key, cost, g.opts.Hold)
 	if err != nil {
 		return err
 	}
@@ -91,8 +110,8 @@ func (g *Gate) hold(l *weir.Limiter, r *http.Request, a *Admission, key string, 
 	return nil
 }
 
-// failed decides about a request for which the limiter has an error.
-func (g *Gate) failed(r *http.Request, a *Admission, key string, cost int64) {
+// failed is for a request for which the limiter returned an error.
+func (g *Gate) failed(r *http.Request, a *Admission) {
 	var negative *weir.CostError
 	switch ended := r.Context().Err(); {
 	case errors.As(a.Err, &negative):
@@ -103,22 +122,20 @@ func (g *Gate) failed(r *http.Request, a *Admission, key string, cost int64) {
 		return
 	}
 	g.warn(undecided, "no decision could be made", a.Err)
-	switch onError := g.opts.OnStoreError; {
-	case errors.Is(a.Err, weir.ErrUnnamed), errors.Is(a.Err, errNoLimit): // it is not the store: an Override returned it
-	case onError == Allow:
-		a.limit, a.Decision = nil, weir.Decision{Allowed: true}
-		return
-	case onError == Local && g.decideHere(r, a, key, cost) == nil:
-		return
-	}
 	a.Outcome, a.Decision = Undecided, weir.Decision{RetryAfter: retryAfterFailure}
 }
 
-// decideHere asks a limiter in this process's memory in place of the one that failed.
-func (g *Gate) decideHere(r *http.Request, a *Admission, key string, cost int64) error {
-	l, err := g.local.of(a.limit)
-	if err != nil {
-		return err
+// withoutStore is for a request that was decided without the store.
+func (g *Gate) withoutStore(r *http.Request, a *Admission) {
+	if ended := r.Context().Err(); ended != nil {
+		if a.held != nil {
+			a.held.giveBack() //nolint:contextcheck // it is done although the context has ended
+		}
+		a.Outcome, a.Err, a.held = Gone, ended, nil
+		return
 	}
-	return g.takeOf(l, r, a, key, cost)
+	if a.Err == nil {
+		a.Err = errWithoutStore
+	}
+	g.warn(undecided, "the store failed, and requests are decided without it", a.Err)
 }

@@ -3,11 +3,11 @@ package admission
 import (
 	"log/slog"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/identity"
+	"github.com/weirlimit/weir/store"
 )
 
 // Options for New. The zero Options count clients by their address, as the connection's peer has it, one unit for each request.
@@ -40,8 +40,10 @@ type Options struct {
 	// stands still or can't reach the store for so long. An expired estimate is charged in full
 	// after the response, as debt where there is no room. Hold is for Charge.
 	Hold time.Duration
-	// OnStoreError is what happens to requests when the limiter's store can't decide. Policies say that themselves.
-	OnStoreError OnStoreError
+	// OnStoreError is the decision while the limiter's store fails. With store.Deny, the zero value,
+	// it is the limiter's own (weir.WithOnStoreError); if that is store.Deny too, requests are
+	// Undecided. For policies it must be store.Deny: they have on_store_error.
+	OnStoreError store.OnError
 	// Log receives a warning when no decision could be made, and when something could not be
 	// settled: each at most once a second, without values of requests. It receives a warning, with
 	// the address of the peer, when a request with X-Forwarded-For, Forwarded or X-Real-IP does not
@@ -57,26 +59,6 @@ type Response struct {
 	Status int         // of HTTP
 	Bytes  int64       // of the body, as they were written
 	Header http.Header // as the handler left it, and not a copy: it can say there what the work cost, also in a field that it sets too late to be sent. It must not be changed
-}
-
-// OnStoreError is what happens to a request when the store can't decide.
-type OnStoreError uint8
-
-const (
-	// Deny refuses the request: never more than the limit.
-	Deny OnStoreError = iota
-	// Allow lets it pass.
-	Allow
-	// Local decides by a limiter of the same name and limit in this process's memory, which counts only what came while the store was away.
-	Local
-)
-
-// String returns the name of the constant, such as Deny.
-func (o OnStoreError) String() string {
-	if o > Local {
-		return strconv.Itoa(int(o))
-	}
-	return [...]string{"Deny", "Allow", "Local"}[o]
 }
 
 // Failures charges 1 for an answer that is an error, of status 400 and above, and nothing for others: for logins.

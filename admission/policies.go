@@ -14,13 +14,20 @@ func (g *Gate) check(r *http.Request, a *Admission) {
 	a.gate = g
 	request := g.request(r)
 	d, err := g.set.Check(r.Context(), &request)
-	a.Decision, a.each, a.Err = d.Decision, d.Each, d.Failed
+	a.Decision, a.each, a.Err = d.Decision, d.Each, d.Err
 	if err != nil {
 		g.unchecked(r, a, err)
 		return
 	}
-	if d.Failed != nil {
-		g.warn(undecided, "no decision could be made; policies do as they say for that", d.Failed)
+	if d.Err != nil && r.Context().Err() != nil {
+		g.unchecked(r, a, d.Err)
+		if d.Token != "" {
+			newHeld(g, r, 0, &token{g.set, d.Token}).giveBack() //nolint:contextcheck // it is done although the context has ended
+		}
+		return
+	}
+	if d.Err != nil {
+		g.warn(undecided, "no decision could be made; policies do as they say for that", d.Err)
 	}
 	if !d.Allowed {
 		a.Outcome = refusal(d.Each)

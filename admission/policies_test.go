@@ -111,7 +111,7 @@ policies:
   - {name: allow, match: {path: [/allow, /mixed]}, key: all, limits: [5/24h], on_store_error: allow}
   - {name: local, match: {path: [/local, /mixed]}, key: all, limits: [1/24h, concurrent 2 lease=1h], on_store_error: local}
   - {name: plan, match: {path: /plan}, key: ["attribute:who"], plans: {out: deny}}
-`, policy.Options{Store: failingStore{}, Clients: plans{"eve": "out"}})
+`, policy.Options{Store: &failingStore{}, Clients: plans{"eve": "out"}})
 	g := gate(t, set, admission.Options{Attributes: map[string]identity.Source{"who": identity.Header("Who")}, Log: silent})
 	for _, c := range []struct {
 		path string

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/identity"
 	"github.com/weirlimit/weir/policy"
+	"github.com/weirlimit/weir/store"
 )
 
 // Bounds on options.
@@ -65,6 +67,10 @@ func (o Options) checkFor(l *weir.Limiter) error {
 	if o.Key != nil {
 		err = because("Key", o.Key.Err())
 	}
+	if _, refusal := o.OnStoreError.Limit(limit); refusal != nil {
+		err = cmp.Or[error](err, &OptionError{"OnStoreError", o.OnStoreError.String(),
+			"store.Deny, store.Allow, store.Local, or a store.LocalShare that the limit has: " + strings.TrimPrefix(refusal.Error(), "weir: ")})
+	}
 	return cmp.Or(err, o.check())
 }
 
@@ -80,7 +86,7 @@ func (o Options) checkForSet(s *policy.Set) error {
 		demand{o.Name == "", "Name", fmt.Sprintf("%.200q", o.Name), "none with policies, which have names"},
 		demand{o.Key == nil, "Key", counted(len(o.Key)), "none with policies, which have keys. What they are told besides is Attributes"},
 		demand{o.Override == nil, "Override", "a function", "none with policies, which have plans"},
-		demand{o.OnStoreError == Deny, "OnStoreError", o.OnStoreError.String(), "none with policies, which have on_store_error"},
+		demand{o.OnStoreError == store.Deny, "OnStoreError", o.OnStoreError.String(), "none with policies, which have on_store_error"},
 	)
 	if err != nil {
 		return err
@@ -101,7 +107,6 @@ func (o Options) check() error {
 	return firstUnmet(
 		demand{o.Hold == 0 || o.Charge != nil, "Hold", o.Hold.String(), "0 without Charge, for which it is"},
 		demand{o.Hold == 0 || minHold <= o.Hold && o.Hold <= maxHold, "Hold", o.Hold.String(), fmt.Sprintf("0, for %v, or %v to %v", DefaultHold, minHold, maxHold)},
-		demand{o.OnStoreError <= Local, "OnStoreError", o.OnStoreError.String(), "Deny, Allow or Local"},
 	)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/weirlimit/weir/admission"
 	"github.com/weirlimit/weir/httplimit/header"
 	"github.com/weirlimit/weir/identity"
+	"github.com/weirlimit/weir/store"
 )
 
 // Options for NewServer. The zero Options count clients by their address, one unit for each call. A method is given in full, as /package.Service/Method.
@@ -38,8 +39,11 @@ type Options struct {
 	// estimate is renewed until the call or stream is answered; see admission.Options. Hold is for
 	// Charge.
 	Hold time.Duration
-	// OnStoreError is what happens to calls when the limiter's store can't decide. Policies say that themselves.
-	OnStoreError admission.OnStoreError
+	// OnStoreError is the decision while the limiter's store fails: calls are refused (store.Deny),
+	// pass (store.Allow), or are limited in the memory of this process (store.Local,
+	// store.LocalShare). With store.Deny, the zero value, it is the limiter's own
+	// (weir.WithOnStoreError). For policies it must be store.Deny: they have on_store_error.
+	OnStoreError store.OnError
 	// Log receives a warning when no decision could be made, and a warning, with the address of the
 	// peer, when a call with x-forwarded-for, forwarded or x-real-ip does not come from a trusted
 	// proxy. Nil: slog.Default().

@@ -22,7 +22,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weirlimit/weir"
-	"github.com/weirlimit/weir/admission"
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/grpclimit"
 	"github.com/weirlimit/weir/httplimit/header"
@@ -197,13 +196,13 @@ func TestH4APeerWithoutAnAddress(t *testing.T) {
 // Pitfall H6: when the store can't decide, what happens is what the options say, and nobody is told why.
 func TestH6TheStoreFails(t *testing.T) {
 	quiet := slog.New(slog.DiscardHandler)
-	broken := func(t *testing.T, o admission.OnStoreError) pb.TestServiceClient {
+	broken := func(t *testing.T, o store.OnError) pb.TestServiceClient {
 		l := limiter(t, "2/1h", weir.WithStore(brokenStore{}))
 		return serve(t, &service{}, server(t, l, grpclimit.Options{OnStoreError: o, Log: quiet, Headers: header.Draft11}))
 	}
 	t.Run("deny", func(t *testing.T) {
 		var trailer, head metadata.MD
-		err := empty(t.Context(), broken(t, admission.Deny), grpc.Trailer(&trailer), grpc.Header(&head))
+		err := empty(t.Context(), broken(t, store.Deny), grpc.Trailer(&trailer), grpc.Header(&head))
 		wantCode(t, err, codes.Unavailable)
 		if d := detail[*errdetails.RetryInfo](t, err).GetRetryDelay().AsDuration(); d != time.Second {
 			t.Errorf("retry_delay is %v, want 1 s", d)
@@ -214,13 +213,13 @@ func TestH6TheStoreFails(t *testing.T) {
 		}
 	})
 	t.Run("allow", func(t *testing.T) {
-		client := broken(t, admission.Allow)
+		client := broken(t, store.Allow)
 		for range 5 {
 			wantCode(t, empty(t.Context(), client), codes.OK)
 		}
 	})
 	t.Run("local", func(t *testing.T) {
-		client := broken(t, admission.Local)
+		client := broken(t, store.Local)
 		for _, want := range []codes.Code{codes.OK, codes.OK, codes.ResourceExhausted} {
 			wantCode(t, empty(t.Context(), client), want)
 		}

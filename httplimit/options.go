@@ -9,6 +9,7 @@ import (
 	"github.com/weirlimit/weir/admission"
 	"github.com/weirlimit/weir/httplimit/header"
 	"github.com/weirlimit/weir/identity"
+	"github.com/weirlimit/weir/store"
 )
 
 // Options for New. The zero Options are right for a public server without proxies: they count clients by their address, one unit for each request, tell them of the limit as draft 11 of the
@@ -36,9 +37,11 @@ type Options struct {
 	// Hold is the life of an estimate between renewals: 1ms to 24h. 0: admission.DefaultHold. The
 	// estimate is renewed until the request is answered; see admission.Options. Hold is for Charge.
 	Hold time.Duration
-	// OnStoreError is what happens to requests when the limiter's store can't decide: they are refused (admission.Deny), pass (Allow), or this process decides by itself (Local). Policies
-	// say that themselves.
-	OnStoreError admission.OnStoreError
+	// OnStoreError is the decision while the limiter's store fails: requests are refused
+	// (store.Deny), pass (store.Allow), or are limited in the memory of this process (store.Local,
+	// store.LocalShare). With store.Deny, the zero value, it is the limiter's own
+	// (weir.WithOnStoreError). For policies it must be store.Deny: they have on_store_error.
+	OnStoreError store.OnError
 	// Log receives a warning when no decision could be made, and when something could not be
 	// settled: each at most once a second. It receives a warning, with the address of the peer,
 	// when a request with X-Forwarded-For, Forwarded or X-Real-IP does not come from a trusted

@@ -21,6 +21,7 @@ import (
 	"github.com/weirlimit/weir/identity"
 	"github.com/weirlimit/weir/identity/bearer"
 	"github.com/weirlimit/weir/policy"
+	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/redis"
 	"github.com/weirlimit/weir/store/storetest/engine"
 )
@@ -58,8 +59,8 @@ func TestH6StoreErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	quiet := slog.New(slog.DiscardHandler)
-	byChoice := map[admission.OnStoreError]string{}
-	for _, choice := range []admission.OnStoreError{admission.Deny, admission.Allow, admission.Local} {
+	byChoice := map[store.OnError]string{}
+	for _, choice := range []store.OnError{store.Deny, store.Allow, store.Local} {
 		key := identity.Key{identity.Header("X-Client")}
 		byChoice[choice] = serve(t, limit(t, l, httplimit.Options{Name: "calls", Key: key, OnStoreError: choice, Log: quiet, Headers: both}, okHandler))
 		if got := get(t, byChoice[choice], fmt.Sprint("X-Client: ", choice)); got.status != 200 || remaining(t, got.header)["calls"] != "2" {
@@ -82,21 +83,21 @@ func TestH6StoreErrors(t *testing.T) {
 			}
 		}
 	}
-	for _, url := range []string{byChoice[admission.Deny], byPolicy["deny"]} {
+	for _, url := range []string{byChoice[store.Deny], byPolicy["deny"]} {
 		got := get(t, url)
 		if d := got.problem(t); got.status != 503 || d.Type != ianaReduced || got.header.Get("Retry-After") != "1" || got.header["Ratelimit"] != nil {
 			t.Errorf("denied: %d %v", got.status, got.header)
 		}
 		silent(got)
 	}
-	for _, url := range []string{byChoice[admission.Allow], byPolicy["allow"]} {
+	for _, url := range []string{byChoice[store.Allow], byPolicy["allow"]} {
 		for range 5 {
 			if got := get(t, url); got.status != 200 || got.body != "ok" || got.header["Ratelimit"] != nil || got.header["X-Ratelimit-Limit"] != nil {
 				t.Errorf("allowed: %d %v", got.status, got.header)
 			}
 		}
 	}
-	for url, room := range map[string]int{byChoice[admission.Local]: 3, byPolicy["local"]: 2} {
+	for url, room := range map[string]int{byChoice[store.Local]: 3, byPolicy["local"]: 2} {
 		for i := range room + 1 {
 			got := get(t, url)
 			if want := max(0, room-1-i); remaining(t, got.header)["calls"] != strconv.Itoa(want) || (got.status == 200) != (i < room) {

@@ -18,7 +18,6 @@ type bound struct {
 	field    string // where the configuration has it
 
 	binding store.Binding
-	local   store.Binding // of this process alone, for policies that fall back to it
 }
 
 // A boundKey tells bound limits apart.
@@ -38,8 +37,12 @@ type rules struct {
 func (s *Set) bindAll(v *inventory, p *problems) {
 	bind := func(r *rule, g *group) {
 		for _, b := range g.limits {
-			if err := s.bind(b, r.onError == errorLocal); err != nil {
+			if err := s.bind(b); err != nil {
 				p.addf(b.field, "is %q, which the store refuses: %s", b.limit, strings.TrimPrefix(err.Error(), "weir: "))
+				continue
+			}
+			if _, err := r.onError.Limit(b.limit); err != nil {
+				p.addf(b.field, "is %q, without a share for on_store_error: %v: %s", b.limit, r.onError, strings.TrimPrefix(err.Error(), "weir: "))
 			}
 		}
 	}
@@ -55,14 +58,8 @@ func (s *Set) bindAll(v *inventory, p *problems) {
 	}
 }
 
-func (s *Set) bind(b *bound, local bool) (err error) {
-	spec := store.Spec{Limit: b.limit, Name: b.name}
-	if b.binding, err = s.store.Bind(spec); err != nil {
-		return err
-	}
-	if local {
-		b.local, err = s.local.Bind(spec)
-	}
+func (s *Set) bind(b *bound) (err error) {
+	b.binding, err = s.store.Bind(store.Spec{Limit: b.limit, Name: b.name})
 	return err
 }
 
@@ -151,13 +148,15 @@ func (s *Set) bindOne(r *rule, key boundKey, own, before map[boundKey]*bound) er
 	if own[key] != nil {
 		return nil
 	}
-	local := r.onError == errorLocal
 	b := before[key]
-	if b == nil || local && b.local == nil {
+	if b == nil {
 		b = &bound{limit: key.limit, capacity: key.limit.Capacity(), name: key.name}
-		if err := s.bind(b, local); err != nil {
+		if err := s.bind(b); err != nil {
 			return fmt.Errorf("weir: a client's limit %q for %q: %w", key.limit, r.name, err)
 		}
+	}
+	if _, err := r.onError.Limit(b.limit); err != nil {
+		return fmt.Errorf("weir: a client's limit %q for %q, without a share for on_store_error: %v: %w", key.limit, r.name, r.onError, err)
 	}
 	own[key] = b
 	return nil

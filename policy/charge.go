@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/fallback"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -25,11 +27,8 @@ func (c *checking) cost(k *claim) int64 {
 	return 1
 }
 
-func (c *checking) part(k *claim, local bool) store.Part {
+func (c *checking) part(k *claim) store.Part {
 	p := store.Part{Store: c.set.store, Binding: k.bound.binding, Limit: k.bound.limit, Name: k.bound.name, Key: c.policies[k.of].key, Cost: c.cost(k)}
-	if local {
-		p.Store, p.Binding = c.set.local, k.bound.local
-	}
 	if c.id != 0 && !c.denied && k.bound.limit.Algorithm != algorithm.Concurrent {
 		p.ID, p.Life = c.id, int64(c.request.Hold)
 	}
@@ -51,51 +50,69 @@ func (c *checking) enforce(ctx context.Context, d *Decision) error {
 	if err := c.fits(c.claims, Enforced); err != nil {
 		return err
 	}
-	err := c.charge(ctx, c.claims, Enforced, charge, false)
-	if err == nil {
+	err := c.charge(ctx, c.claims, Enforced, charge)
+	switch {
+	case err == nil:
 		return nil
+	case !store.IsFailure(ctx, err):
+		return cmp.Or(ctx.Err(), err)
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	d.Failed = err
-	c.withoutStore(ctx, c.claims, Enforced, true)
+	d.Err = err
+	c.withoutStore(ctx, c.claims, Enforced, true, err)
 	return nil
 }
 
-// withoutStore decides the limits of a role as the policies say that the store could not.
-func (c *checking) withoutStore(ctx context.Context, claims []claim, role Role, charge bool) {
-	var locals []claim
+// withoutStore decides the limits of a role after the store has failed with cause, each as its
+// policy's on_store_error sets.
+func (c *checking) withoutStore(ctx context.Context, claims []claim, role Role, charge bool, cause error) {
+	var parts []store.Part
+	var bounds []fallback.Bound
+	var places []int
 	for i := range claims {
 		k := &claims[i]
-		if k.role != role {
+		switch {
+		case k.role != role:
 			continue
-		}
-		switch onError := c.policies[k.of].onError; {
 		case k.bound == nil:
 			charge = charge && k.d.Allowed
 			continue
-		case onError == errorLocal:
-			locals = append(locals, *k)
-		case onError == errorAllow:
-			k.d.Decision = weir.Decision{Allowed: true, Limit: k.bound.capacity, Remaining: k.bound.capacity}
-		default:
-			k.d.Decision = weir.Decision{Limit: k.bound.capacity, RetryAfter: retryAfterFailure}
-			charge = false
 		}
-		k.d.Failed = true
+		on := store.OnErrorOf(ctx, c.policies[k.of].onError)
+		b, err := fallback.Bind(c.set.store, store.Spec{Limit: k.bound.limit, Name: k.bound.name}, on, cause)
+		if err != nil {
+			k.failClosed()
+			charge = false
+			continue
+		}
+		p := c.part(k)
+		p.Store, p.Binding, p.Limit, p.Name = b.Store, b.Binding, b.Limit, b.Name
+		parts, bounds, places = append(parts, p), append(bounds, b), append(places, i)
 	}
-	if c.charge(ctx, locals, role, charge, true) == nil {
+	outcomes, err := takeOrLook(ctx, parts, c.now, charge)
+	if err != nil { // the states of one key are full
+		for _, place := range places {
+			claims[place].failClosed()
+		}
 		return
 	}
-	for _, k := range locals { // which memory does not do, but for a state that is full
-		k.d.Decision = weir.Decision{Limit: k.bound.capacity, RetryAfter: retryAfterFailure}
+	passed := charge && allGranted(outcomes)
+	for i, place := range places {
+		k, b := &claims[place], &bounds[i]
+		k.d.Decision, k.d.Cost = b.Decision(outcomes[i].Verdict), parts[i].Cost
+		if passed && b.Local {
+			c.hold(k, parts[i], outcomes[i], true)
+		}
 	}
+}
+
+// failClosed denies because the store failed.
+func (k *claim) failClosed() {
+	k.d.Decision = weir.Decision{Limit: k.bound.capacity, RetryAfter: retryAfterFailure, Failed: true}
 }
 
 // charge decides the limits of a role together, and writes what stands for each. If they are not to be charged that is what would become of them. On an
 // error it writes nothing.
-func (c *checking) charge(ctx context.Context, claims []claim, role Role, charge, local bool) error {
+func (c *checking) charge(ctx context.Context, claims []claim, role Role, charge bool) error {
 	limits, last := 0, (*claim)(nil)
 	for i := range claims {
 		if k := &claims[i]; k.role == role && k.bound != nil {
@@ -106,53 +123,55 @@ func (c *checking) charge(ctx context.Context, claims []claim, role Role, charge
 	case limits == 0:
 		return nil
 	case limits == 1 && charge && c.id == 0 && last.bound.limit.Algorithm != algorithm.Concurrent:
-		return c.chargeOne(ctx, last, local)
+		return c.chargeOne(ctx, last)
 	}
-	return c.chargeAll(ctx, claims, role, charge, local)
+	return c.chargeAll(ctx, claims, role, charge)
 }
 
 // chargeOne is charge of one limit, that holds nothing.
-func (c *checking) chargeOne(ctx context.Context, k *claim, local bool) error {
-	binding := k.bound.binding
-	if local {
-		binding = k.bound.local
-	}
-	v, err := binding.Do(ctx, k.d.Key, algorithm.Op{Kind: algorithm.Take, Cost: k.d.Cost}, c.now)
+func (c *checking) chargeOne(ctx context.Context, k *claim) error {
+	v, err := k.bound.binding.Do(ctx, k.d.Key, algorithm.Op{Kind: algorithm.Take, Cost: k.d.Cost}, c.now)
 	if err != nil {
 		return err
 	}
-	k.d.Decision, k.d.Local = v.Decision(k.bound.capacity), local
+	k.d.Decision = v.Decision(k.bound.capacity)
 	return nil
 }
 
-func (c *checking) chargeAll(ctx context.Context, claims []claim, role Role, charge, local bool) error {
+func (c *checking) chargeAll(ctx context.Context, claims []claim, role Role, charge bool) error {
 	var fewParts [4]store.Part
 	var fewPlaces [4]int
 	parts, places := fewParts[:0], fewPlaces[:0]
 	for i := range claims {
 		if k := &claims[i]; k.role == role && k.bound != nil {
-			parts, places = append(parts, c.part(k, local)), append(places, i)
+			parts, places = append(parts, c.part(k)), append(places, i)
 		}
 	}
-	var outcomes []store.Outcome
-	var err error
-	if charge {
-		outcomes, err = store.TakeAll(ctx, parts, c.now)
-	} else {
-		outcomes, err = lookAll(ctx, parts, c.now)
-	}
+	outcomes, err := takeOrLook(ctx, parts, c.now, charge)
 	if err != nil {
 		return err
 	}
-	passed := charge && !slices.ContainsFunc(outcomes, func(o store.Outcome) bool { return o.Granted < 0 })
+	passed := charge && allGranted(outcomes)
 	for i, place := range places {
 		k := &claims[place]
-		k.d.Decision, k.d.Cost, k.d.Local = outcomes[i].Decision(k.bound.capacity), parts[i].Cost, local
+		k.d.Decision, k.d.Cost = outcomes[i].Decision(k.bound.capacity), parts[i].Cost
 		if passed {
-			c.hold(k, parts[i], outcomes[i], local)
+			c.hold(k, parts[i], outcomes[i], false)
 		}
 	}
 	return nil
+}
+
+// takeOrLook charges the parts together, or returns what would become of each by itself.
+func takeOrLook(ctx context.Context, parts []store.Part, now int64, charge bool) ([]store.Outcome, error) {
+	if charge {
+		return store.TakeAll(ctx, parts, now)
+	}
+	return lookAll(ctx, parts, now)
+}
+
+func allGranted(outcomes []store.Outcome) bool {
+	return !slices.ContainsFunc(outcomes, func(o store.Outcome) bool { return o.Granted < 0 })
 }
 
 // quietly decides limits that never deny, of one policy. They are charged if the others let the request pass. Once the store has failed it is
@@ -161,11 +180,11 @@ func (c *checking) quietly(ctx context.Context, d *Decision, from, to int, charg
 	claims := c.claims[from:to]
 	a := &c.policies[claims[0].of]
 	switch {
-	case d.Failed != nil: // it is counted for all policies
+	case d.Err != nil: // it is counted for all policies
 	case c.unasked || c.fits(claims, claims[0].role) != nil:
 		a.failed = true
 	default:
-		err := c.charge(ctx, claims, claims[0].role, charge, false)
+		err := c.charge(ctx, claims, claims[0].role, charge)
 		if err == nil {
 			return
 		}

@@ -50,7 +50,7 @@ type claim struct {
 // candidate that would admit the request, rates are charged the cost or estimate at once, and
 // leases are given back at once.
 //
-// The error is a [*RequestError] if the request makes no sense, or that of ctx. An error of the store is not one: policies then do as their on_store_error says,
+// The error is a [*RequestError] if the request makes no sense, or that of ctx. A failure of the store (store.IsFailure) is not one: policies then do as their on_store_error says,
 // and Decision.Failed is the error.
 func (s *Set) Check(ctx context.Context, r *Request) (Decision, error) {
 	v := s.load()
@@ -321,7 +321,7 @@ func (c *checking) count(d *Decision) {
 		if denied[Candidate] {
 			a.counts.candidateDenied.Add(1)
 		}
-		if a.failed || d.Failed != nil {
+		if a.failed || d.Err != nil {
 			a.counts.failed.Add(1)
 		}
 	}

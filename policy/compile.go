@@ -8,6 +8,7 @@ import (
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/internal/nearest"
+	"github.com/weirlimit/weir/store"
 )
 
 // What a plan can be besides limits, and what a client's grant of its own limits is called.
@@ -35,7 +36,7 @@ type rule struct {
 	plans     map[string]*group
 	candidate *group // nil: none
 	role      Role   // of its limits
-	onError   string
+	onError   store.OnError
 	counts    *counts
 }
 
@@ -124,7 +125,7 @@ func (p *problems) clients(c *Source) {
 }
 
 func (p *problems) rule(c *Policy, field string) rule {
-	r := rule{name: c.Name, onError: c.OnStoreError, role: Enforced}
+	r := rule{name: c.Name, role: Enforced}
 	switch {
 	case p.broken(field + ".name"):
 	case c.Name == "":
@@ -149,12 +150,11 @@ func (p *problems) rule(c *Policy, field string) rule {
 	default:
 		p.choice(c.Mode, field+".mode", modeEnforce, modeShadow)
 	}
-	switch c.OnStoreError {
-	case "":
-		r.onError = errorDeny
-	case errorDeny, errorAllow, errorLocal:
-	default:
-		p.choice(c.OnStoreError, field+".on_store_error", errorDeny, errorAllow, errorLocal)
+	if c.OnStoreError != "" {
+		var err error
+		if r.onError, err = store.ParseOnError(c.OnStoreError); err != nil {
+			p.choice(c.OnStoreError, field+".on_store_error", store.Deny.String(), store.Allow.String(), store.Local.String(), "local 25%")
+		}
 	}
 	return r
 }

@@ -47,7 +47,7 @@ type Policy struct {
 	Mode   string          // "" is enforce
 	// Candidate are limits that are tried beside Limits, on the clients that have those.
 	Candidate    []NamedLimit
-	OnStoreError string // "" is deny
+	OnStoreError string // the text of a store.OnError; "" is deny
 }
 
 // A NamedLimit is a limit and what it is called within its list. When a limit changes and keeps its name, what was used stays used.
@@ -76,13 +76,10 @@ type Source struct {
 	Poll     string // how often to look for changes, a duration
 }
 
-// What a policy's Mode and OnStoreError can be.
+// The values of a policy's Mode.
 const (
 	modeEnforce = "enforce"
 	modeShadow  = "shadow"
-	errorDeny   = "deny"
-	errorAllow  = "allow"
-	errorLocal  = "local"
 )
 
 // A ConfigError says what in a configuration makes no sense.

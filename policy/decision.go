@@ -11,8 +11,9 @@ type Decision struct {
 	Each []LimitDecision
 	// Denied are the names of the policies that denied, enforced ones only.
 	Denied []string
-	// Failed is the error of the store if it could not decide; policies then did as their on_store_error says.
-	Failed error
+	// Err is the error of the store if it failed. The policies then decided as their on_store_error
+	// sets, and Failed is set.
+	Err error
 	// Token settles the request when its work is done, if there is something to settle: a lease of
 	// a concurrency limit, or a reservation. It is encrypted text, for every process with the store
 	// and the key (Options.TokenKeys). Otherwise, and if the request is denied, it is empty.
@@ -46,10 +47,6 @@ type LimitDecision struct {
 	Key   string     // of the state; may contain a secret of the client, see MaskedKey
 	Cost  int64
 	Role  Role
-	// Failed says that the store could not decide: the policy did as its on_store_error says. What stands for the limit is then not known, unless Local is set.
-	Failed bool
-	// Local says that this process alone decided, because the store could not: on_store_error local.
-	Local bool
 
 	rule *rule // of the policy; nil without a Set
 }

@@ -85,25 +85,25 @@ policies:
   - {name: local, match: {path: [/local, /both]}, key: client_ip, limits: [fixed-window 2/24h, concurrent 5 lease=1h], on_store_error: local, candidate: [fixed-window 1/24h]}
 `, policy.Options{Store: openRedis(t, server, "failing")})
 	for _, path := range []string{"/deny", "/allow", "/local"} {
-		if d := check(t, s, request("GET "+path)); !d.Allowed || d.Failed != nil {
+		if d := check(t, s, request("GET "+path)); !d.Allowed || d.Err != nil {
 			t.Fatalf("%s is %+v", path, d)
 		}
 	}
 	server.Stop(t)
 	d := check(t, s, request("GET /deny"))
-	if d.Allowed || d.Failed == nil || d.RetryAfter != time.Second || !slices.Equal(d.Denied, []string{"deny"}) {
+	if d.Allowed || d.Err == nil || d.RetryAfter != time.Second || !slices.Equal(d.Denied, []string{"deny"}) {
 		t.Errorf("deny: %+v", d)
 	}
-	if d = check(t, s, request("GET /allow")); !d.Allowed || d.Failed == nil || d.Limit != 10 {
+	if d = check(t, s, request("GET /allow")); !d.Allowed || d.Err == nil || d.Limit != 10 {
 		t.Errorf("allow: %+v", d)
 	}
-	if d = check(t, s, request("GET /both")); d.Allowed || d.Failed == nil || !d.Each[1].Local || d.Each[1].Remaining != 2 {
+	if d = check(t, s, request("GET /both")); d.Allowed || d.Err == nil || !d.Each[1].Local || d.Each[1].Remaining != 2 {
 		t.Errorf("deny wins over local, which is not charged: %+v", d)
 	}
 	var tokens []string
 	for _, want := range []bool{true, true, false} {
 		d = check(t, s, request("GET /local"))
-		if d.Allowed != want || d.Failed == nil || len(d.Each) != 2 || !d.Each[0].Local || (d.Token != "") != want {
+		if d.Allowed != want || d.Err == nil || len(d.Each) != 2 || !d.Each[0].Local || (d.Token != "") != want {
 			t.Errorf("local: %+v", d)
 		}
 		tokens = append(tokens, d.Token)
@@ -114,12 +114,12 @@ policies:
 	server.Start(t)
 	d = check(t, s, request("GET /local"))
 	for range 50 { // the connection comes back when it does
-		if d.Failed == nil {
+		if d.Err == nil {
 			break
 		}
 		d = check(t, s, request("GET /local"))
 	}
-	if !d.Allowed || d.Failed != nil || d.Each[0].Local {
+	if !d.Allowed || d.Err != nil || d.Each[0].Local {
 		t.Errorf("when the store is back: %+v", d)
 	}
 	for _, c := range s.Stats() {
@@ -138,7 +138,7 @@ policies:
   - {name: deny, match: {path: /deny}, key: client_ip, limits: [fixed-window 10/24h]}
 `, policy.Options{Store: openRedis(t, server, "failing")})
 	server.Stop(t)
-	if d := check(t, s, request("GET /shadow")); !d.Allowed || d.Failed != nil || len(d.Each) != 0 {
+	if d := check(t, s, request("GET /shadow")); !d.Allowed || d.Err != nil || len(d.Each) != 0 {
 		t.Errorf("shadow: %+v", d)
 	}
 	if got := s.Stats()[0]; got != (policy.Stats{Policy: "shadow", Checked: 1, Failed: 1}) {

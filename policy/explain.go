@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/identity"
+	"github.com/weirlimit/weir/store"
 )
 
 // An Explanation says how a request would be decided, and why.
@@ -100,7 +102,7 @@ func (c *checking) explain(ctx context.Context, v *rules) (ExplainedRule, error)
 	a := &c.policies[0]
 	x := ExplainedRule{
 		Name: a.name, Matched: true, Mode: modeEnforce, Key: a.rule.key.mask(a.key), Client: MaskClient(a.client), Plan: a.group.plan, PlanReason: v.reason(a), Cost: a.cost,
-		OnStoreError: a.onError,
+		OnStoreError: a.onError.String(),
 	}
 	if a.role == Shadow {
 		x.Mode = modeShadow
@@ -114,12 +116,13 @@ func (c *checking) explain(ctx context.Context, v *rules) (ExplainedRule, error)
 		k, l := c.claims[i:i+1], new(ExplainedLimit)
 		k[0].d = &l.LimitDecision
 		c.describe(&k[0])
-		err := c.charge(ctx, k, k[0].role, false, false)
-		if ctx.Err() != nil {
-			return x, ctx.Err()
-		}
-		if err != nil {
-			c.withoutStore(ctx, k, k[0].role, false)
+		err := c.charge(ctx, k, k[0].role, false)
+		switch {
+		case err == nil:
+		case store.IsFailure(ctx, err):
+			c.withoutStore(ctx, k, k[0].role, false, err)
+		default:
+			return x, cmp.Or(ctx.Err(), err)
 		}
 		x.Limits = append(x.Limits, l)
 	}

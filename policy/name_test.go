@@ -44,7 +44,7 @@ policies:
   - {name: allow, key: all, match: {path: [/deny, /pass]}, limits: [10/1s], on_store_error: allow}
   - {name: local, key: all, match: {path: [/deny, /pass]}, limits: [10/1s], on_store_error: local}
   - {name: plan, key: "attribute:who", limits: [10/1s], plans: {free: unlimited}}
-`, policy.Options{Store: failingStore{}, Clients: staticClients{"fay": plan("free")}})
+`, policy.Options{Store: &failingStore{}, Clients: staticClients{"fay": plan("free")}})
 	for line, want := range map[string][]bool{"GET /deny": {true, true, true, false}, "GET /pass": {true, true, false}} {
 		for _, l := range check(t, s, request(line, "who=fay")).Each {
 			if l.Failed != want[0] || l.Local != (l.Policy == "local") {

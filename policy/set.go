@@ -35,7 +35,6 @@ type Options struct {
 // policies, and their methods return an error or nothing.
 type Set struct {
 	store store.Store
-	local store.Store // where this process alone decides
 	clock func() time.Time
 	log   *slog.Logger
 	keys  tokenKeys
@@ -63,13 +62,13 @@ func (s *Set) load() *rules {
 
 // New returns a set. It refuses a configuration that makes no sense, with an error as [Parse]'s, and one with a limit that the store refuses.
 func New(c *Config, o Options) (*Set, error) {
-	s := &Set{store: o.Store, local: memory.New(memory.Options{}), clock: o.Clock, log: o.Log, counts: map[string]*counts{}}
+	s := &Set{store: o.Store, clock: o.Clock, log: o.Log, counts: map[string]*counts{}}
 	var err error
 	if s.keys, err = newTokenKeys(o.TokenKeys); err != nil {
 		return nil, err
 	}
 	if s.store == nil {
-		s.store = s.local
+		s.store = memory.New(memory.Options{})
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

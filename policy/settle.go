@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/fallback"
 	"github.com/weirlimit/weir/internal/panics"
 	"github.com/weirlimit/weir/store"
 )
@@ -220,14 +221,11 @@ func (s *Set) do(ctx context.Context, h *holding, op algorithm.Op) (algorithm.Ve
 // configuration no longer has this limit, a limit under the state's name; or if the policy is gone,
 // the limit in the token.
 func (s *Set) binding(h *holding) (store.Binding, error) {
-	b := s.current.Load().bound(boundKey{h.name, h.limit})
-	switch {
-	case b != nil && !h.local:
+	if h.local {
+		return fallback.Settle(s.store, h.limit, h.name)
+	}
+	if b := s.current.Load().bound(boundKey{h.name, h.limit}); b != nil {
 		return b.binding, nil
-	case b != nil && b.local != nil:
-		return b.local, nil
-	case h.local:
-		return s.local.Bind(store.Spec{Name: h.name, Limit: h.limit})
 	}
 	return s.store.Bind(store.Spec{Name: h.name, Limit: h.limit})
 }

@@ -19,9 +19,9 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) *Problem {
 		if err != nil {
 			return nil, err
 		}
-		if d.Failed != nil { // the policies said what happens then
+		if d.Err != nil { // the policies said what happens then
 			s.counts.undecided.Add(1)
-			s.logFailure(d.Failed)
+			s.logFailure(d.Err)
 		}
 		s.counts.verdict(d.Allowed)
 		return checkAnswerOf(d), nil
@@ -99,7 +99,7 @@ type standing struct {
 func checkAnswerOf(d policy.Decision) checkAnswer {
 	a := checkAnswer{
 		Allowed: d.Allowed, Limit: d.Limit, standing: standingOf(d.Decision),
-		Denied: d.Denied, Token: d.Token, Failed: d.Failed != nil, Limits: make([]limitAnswer, len(d.Each)),
+		Denied: d.Denied, Token: d.Token, Failed: d.Err != nil, Limits: make([]limitAnswer, len(d.Each)),
 	}
 	if a.Denied == nil {
 		a.Denied = []string{}

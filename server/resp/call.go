@@ -64,9 +64,9 @@ func (c *conn) answer(k *call) {
 		}
 		return
 	}
-	if k.check != nil && k.check.decision.Failed != nil { // the policies said what happens then
+	if k.check != nil && k.check.decision.Err != nil { // the policies said what happens then
 		c.counts.Undecided++
-		c.server.logFailure(k.check.decision.Failed)
+		c.server.logFailure(k.check.decision.Err)
 	}
 	if k.counts {
 		c.count(k.verdict.Granted >= 0 && (k.form != tokensForm || k.verdict.Granted == k.op.Cost))
