@@ -44,6 +44,7 @@ var arrows = map[string][]string{
 	"server/preface":         {"server/guard"},
 	"server/handshake":       {"server/guard", "server/preface"},
 	"server/proxied":         {"server/guard", "server/preface"},
+	"server/access":          {"", "store/memory", "server/guard", "internal/follow"},
 	"replay":                 {"", "identity", "store/memory"},
 	"server/limiters":        {"", "algorithm", "store"},
 	"server/checks":          {"", "policy"},

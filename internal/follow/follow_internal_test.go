@@ -152,10 +152,10 @@ func TestWithin(t *testing.T) {
 	hangs := make(chan struct{})
 	defer close(hangs)
 	go cancel()
-	if _, err := within(ctx, func() ([]byte, error) { <-hangs; return nil, nil }); !errors.Is(err, context.Canceled) {
+	if _, err := Within(ctx, func() ([]byte, error) { <-hangs; return nil, nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	if data, err := within(t.Context(), func() ([]byte, error) { return []byte("x"), nil }); err != nil || string(data) != "x" {
+	if data, err := Within(t.Context(), func() ([]byte, error) { return []byte("x"), nil }); err != nil || string(data) != "x" {
 		t.Errorf("%q, error %v", data, err)
 	}
 }

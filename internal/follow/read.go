@@ -14,11 +14,11 @@ var errNotRegular = errors.New("is no regular file")
 // Read reads a regular file, at most one byte beyond most, so the caller can reject a longer file.
 // It waits no longer than ctx for a file system that hangs.
 func Read(ctx context.Context, path string, most int64) ([]byte, error) {
-	return within(ctx, func() ([]byte, error) { return ReadRegular(path, most) })
+	return Within(ctx, func() ([]byte, error) { return ReadRegular(path, most) })
 }
 
-// within returns the result of f, or the error of ctx if that ends before.
-func within(ctx context.Context, f func() ([]byte, error)) ([]byte, error) {
+// Within returns the result of f, or the error of ctx if that ends before.
+func Within(ctx context.Context, f func() ([]byte, error)) ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -1,0 +1,88 @@
+package access
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+)
+
+// A Session is the authentication of one connection. It may be used by one goroutine at a time.
+type Session struct {
+	users *Users
+	from  net.Addr
+	certs []Identity
+
+	table  *Table // in which user was found
+	user   *User  // nil: nobody
+	secret *secret
+}
+
+// Session returns the session of a new connection from an address. state is the state of its TLS
+// connection after the handshake, or nil. A certificate with a name of one user authenticates the
+// connection; with names of two users the certificate authenticates nobody.
+func (u *Users) Session(from net.Addr, state *tls.ConnectionState) *Session {
+	s := &Session{users: u, from: from, certs: identities(state), table: u.table.Load()}
+	var err error
+	if s.user, err = s.table.certified(s.certs); err != nil {
+		u.options.Refused("", from, err)
+	}
+	return s
+}
+
+// certified returns the user that the names of a certificate name, or nil.
+func (t *Table) certified(names []Identity) (user *User, err error) {
+	for _, id := range names {
+		switch owner := t.certs[id]; {
+		case owner == nil || owner == user:
+		case user != nil:
+			return nil, ErrTwoUsers
+		default:
+			user = owner
+		}
+	}
+	if user != nil && !user.on {
+		return nil, nil //nolint:nilnil // nobody is no error
+	}
+	return user, nil
+}
+
+// User returns the user of the connection, or nil. A change of the users file takes effect at once: the
+// session of a user who is gone or off, or whose secret is gone, ends.
+func (s *Session) User() *User {
+	if t := s.users.table.Load(); t != s.table {
+		s.renew(t)
+	}
+	return s.user
+}
+
+// renew finds the user in a table.
+func (s *Session) renew(t *Table) {
+	s.table = t
+	if s.secret != nil {
+		user := t.users[s.user.name]
+		if kept := user.secret(s.secret.hash.text); kept != nil && user.on {
+			s.user, s.secret = user, kept
+			return
+		}
+		s.secret = nil
+	}
+	s.user, _ = t.certified(s.certs)
+}
+
+// Login authenticates the connection as the user of a name and a secret. After an error, which is as
+// of [Users.Login], the session is as before.
+func (s *Session) Login(ctx context.Context, name, secret string) error {
+	user, proof, err := s.users.login(ctx, name, secret, s.from)
+	if err != nil {
+		return err
+	}
+	// the table may be newer than the login: User then finds the user again
+	s.table, s.user, s.secret = nil, user, proof
+	return nil
+}
+
+// Logout ends the login: the session is that of the certificate again.
+func (s *Session) Logout() {
+	s.secret = nil
+	s.renew(s.users.table.Load())
+}
