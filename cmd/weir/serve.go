@@ -38,7 +38,7 @@ type serveCommand struct {
 	TrustClientTime bool          `help:"Let requests say their own time. Whoever sets the time can pass any limit."`
 	MaxPeriod       time.Duration `default:"${max_period}" placeholder:"DURATION" help:"The longest period of a limit that a request names, and the longest time in which its burst may come back. Limits of policies have no such bound. Default: ${default}."`
 	AllowLimits     *string       `placeholder:"any|off|LIMIT,..." help:"The limits that requests may name: any, only those of policies (off), or these. Default: any."`
-	Memory          *string       `placeholder:"SIZE" help:"The most memory that keys may use, such as 512MiB or 2GB; beyond it, new keys and growing ones are denied. One name may use at most four fifths. Default: ${memory}."`
+	Memory          *string       `placeholder:"SIZE" help:"The most memory that keys may use, such as 512MiB or 2GB; beyond it, new keys and growing ones are denied. One name may use at most four fifths. Go's soft memory limit is twice as much and 256MiB more, unless $GOMEMLIMIT is set. Default: ${memory}."`
 	MaxKeys         *int          `placeholder:"N" help:"The most keys to hold in memory, besides the bound on memory. Default: no such bound."`
 	Overflow        *string       `placeholder:"deny|share" help:"The decision on new keys for which there is no room in memory: a denial (deny), or one budget for all of a limit (share). Default: deny."`
 	MaxConnections  *int          `placeholder:"N" help:"How many connections each protocol serves at once. Default: ${max_connections}, or fewer where ulimit -n is too low."`
@@ -191,10 +191,12 @@ func (c *serveCommand) serve(ctx context.Context, p *program, log *slog.Logger) 
 	// from the beginning: otherwise a SIGHUP ends the program
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
-	s, err := server.New(c.config(log))
+	cfg := c.config(log)
+	s, err := server.New(cfg)
 	if err != nil {
 		return err
 	}
+	defer limitMemory(cfg)()
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if err := s.Open(ctx); err != nil {
 		return err
