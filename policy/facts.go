@@ -28,8 +28,9 @@ type facts struct {
 	query  url.Values
 	jar    []*http.Cookie
 	parsed struct{ query, jar bool }
-	// codes has the hashes of secrets and of long values, each made once for all policies.
-	codes []code
+	// codes has the encoded long values of the first sources, each made once for all policies. An
+	// array keeps Requests off the heap.
+	codes [8]code
 	// wrong has the first part beyond its bound, if any. The part has no values. A list keeps
 	// Requests off the heap.
 	wrong []*RequestError

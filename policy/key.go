@@ -162,13 +162,16 @@ func (s *keySource) encode(r *facts, value string) string {
 	case len(value) <= longValue: // not worth the memory
 		return s.hashed(value)
 	}
-	for i := range r.codes {
+	i := 0
+	for ; i < len(r.codes) && r.codes[i].source != ""; i++ {
 		if r.codes[i].source == s.text {
-			return r.codes[i].text
+			return strings.Clone(r.codes[i].text) // a clone keeps the Request off the heap
 		}
 	}
-	text := strings.Clone(s.hashed(value)) // a clone keeps the Request off the heap
-	r.codes = append(r.codes, code{s.text, text})
+	text := strings.Clone(s.hashed(value))
+	if i < len(r.codes) {
+		r.codes[i] = code{s.text, text}
+	}
 	return text
 }
 
