@@ -28,6 +28,7 @@ type conn struct {
 	held       int64 // of out, in the server's account of what is long
 	batch      batch
 	calls      []call // put off, where the store waits for an engine
+	callBytes  int    // of calls; beyond usualCalls they are in the server's account
 	pending    transaction
 
 	last         *command // the command of the name that came last
@@ -182,6 +183,7 @@ func (c *conn) close() {
 	defer func() { _ = c.net.Close() }()
 	c.hold(0)
 	c.holdReplies(0)
+	c.holdCalls(0)
 	c.forgetTransaction()
 	c.in = nil
 	c.publish()

@@ -15,10 +15,20 @@ import (
 // mostAtOnce is how many operations one connection has under way in a store that waits for an engine.
 const mostAtOnce = 64
 
+// usualCalls is the most bytes of calls that a connection puts off without an entry in the account
+// of long buffers: more than those of a batch without checks and joint takes.
+const usualCalls = 64 << 10
+
 // later puts off a call to the store, so that the calls of a pipeline wait for the engine together.
+// A call without room in the account waits for the calls before it; if there is none then either, it
+// fails.
 func (c *conn) later(k call) {
-	if len(c.calls) == mostBatched {
+	if len(c.calls) == mostBatched || !c.holdCalls(c.callBytes+k.size()) {
 		c.settle()
+		if !c.holdCalls(k.size()) {
+			c.fail("ERR too many calls wait for the engine at once, try again")
+			return
+		}
 	}
 	k.quiet = c.mute != loud
 	c.calls = append(c.calls, k)
@@ -43,6 +53,51 @@ func (c *conn) settleCalls() {
 	}
 	clear(calls)
 	c.calls = calls[:0]
+	c.holdCalls(0)
+}
+
+// holdCalls accounts for calls of this size, in place of those before. It returns false, and changes
+// nothing, if there is no room.
+func (c *conn) holdCalls(size int) bool {
+	if !c.account(beyond(size, usualCalls) - beyond(c.callBytes, usualCalls)) {
+		return false
+	}
+	c.callBytes = size
+	return true
+}
+
+// Bytes that a call takes besides the bytes of its texts, about.
+const (
+	callSize  = 256
+	partSize  = 512
+	checkSize = 2 << 10 // with its decision
+	fieldSize = 128     // of a header or an attribute
+)
+
+// size returns the bytes that the call takes until its reply, about. Its key is in the input buffer,
+// which the account has.
+func (k *call) size() int {
+	n := callSize
+	if k.parts != nil {
+		n += len(k.parts.parts) * partSize
+	}
+	if k.check == nil {
+		return n
+	}
+	n += checkSize + len(k.check.token)
+	if r := k.check.request; r != nil {
+		n += len(r.Method) + len(r.Host) + len(r.Path) + len(r.RawQuery)
+		for name, values := range r.Header {
+			n += fieldSize + len(name)
+			for _, v := range values {
+				n += len(v) + 16
+			}
+		}
+		for name, value := range r.Attributes {
+			n += fieldSize + len(name) + len(value)
+		}
+	}
+	return n
 }
 
 // A task is what is asked of the store at a time: a call, or several that it decides together.
