@@ -16,6 +16,9 @@ import (
 // needs for its records.
 var ErrUnnamed = store.ErrUnnamed
 
+// errNilHold is the error of all methods of a nil Hold.
+var errNilHold = errors.New("weir: the Hold is nil; accepted: a Hold that Limiter.Hold returned")
+
 // A LifeError reports a life that a Hold can't have.
 type LifeError struct{ Life time.Duration }
 
@@ -86,6 +89,9 @@ func (h *Hold) bound() *bound {
 // the estimate again, or is denied and may be retried. After a Commit or Cancel, also a failed one
 // that may have taken effect, Renew returns an error.
 func (h *Hold) Renew(ctx context.Context) (Decision, error) {
+	if h == nil {
+		return Decision{}, errNilHold
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.settled || h.unsure {
@@ -103,6 +109,9 @@ func (h *Hold) Renew(ctx context.Context) (Decision, error) {
 // the failed attempt may have taken effect, the retry charges only a hold that has not expired. The
 // decision is the state of the key afterwards.
 func (h *Hold) Commit(ctx context.Context, cost int64) (Decision, error) {
+	if h == nil {
+		return Decision{}, errNilHold
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.settle(ctx, cost)
@@ -111,6 +120,9 @@ func (h *Hold) Commit(ctx context.Context, cost int64) (Decision, error) {
 // Cancel gives the estimate back. After a Commit, or if the hold has expired, there is nothing to
 // give back. It does its work also when ctx has ended.
 func (h *Hold) Cancel(ctx context.Context) error {
+	if h == nil {
+		return errNilHold
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.settled {

@@ -14,6 +14,9 @@ import (
 // the store was away or the process was stopped. Another holder may have had the place since.
 var ErrLeaseLost = errors.New("weir: the lease ended before it was released; others may have had its place since")
 
+// errNilLease is the error of the methods of a nil Lease.
+var errNilLease = errors.New("weir: the Lease is nil; accepted: a Lease that Limiter.Acquire returned")
+
 // errReleased is the cause of the end of a Lease released in time.
 var errReleased = errors.New("weir: the lease was released")
 
@@ -188,6 +191,9 @@ func (r *Reservation) keep(ctx context.Context) (kept bool, err error) {
 // further calls do nothing. Release does its work also when ctx has ended, but then does not wait
 // for a renewal in progress: it returns ctx.Err(), and the place is given back after the renewal.
 func (l *Lease) Release(ctx context.Context) error {
+	if l == nil {
+		return errNilLease
+	}
 	if l.reservation == nil {
 		return nil
 	}
@@ -241,6 +247,10 @@ func (l *Lease) giveBack(ctx context.Context) error {
 // end of the lease.
 func (l *Lease) Context(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(parent)
+	if l == nil {
+		cancel(errNilLease)
+		return ctx
+	}
 	if l.done == nil {
 		cancel(errReleased)
 		return ctx

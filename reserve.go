@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// errNilReservation is the error of the methods of a nil Reservation.
+var errNilReservation = errors.New("weir: the Reservation is nil; accepted: a Reservation that Limiter.Reserve returned")
+
 // A Reservation is units that were taken for work that may not happen: Cancel gives them back.
 type Reservation struct {
 	// Decision is the answer of the Take that made the reservation. If it was denied, nothing is reserved, and
@@ -37,6 +40,9 @@ func (l *Limiter) Reserve(ctx context.Context, key string, cost int64) (*Reserva
 // Lease returns how long what is reserved of a concurrent limit is kept unless it is renewed. It is 0 of any other limit, and if nothing is reserved. It goes by the limit
 // that the reservation was made under, which may not be the limiter's any more.
 func (r *Reservation) Lease() time.Duration {
+	if r == nil {
+		return 0
+	}
 	if b := r.place.under; b != nil && b.limit.Algorithm == Concurrent && r.Allowed {
 		return b.limit.Period
 	}
@@ -48,6 +54,9 @@ func (r *Reservation) Lease() time.Duration {
 // exponential that is nothing, once time has passed). Under a leaky-queue a turn that has not come goes to those who Wait behind it. Cancel does its work also
 // when ctx has ended.
 func (r *Reservation) Cancel(ctx context.Context) error {
+	if r == nil {
+		return errNilReservation
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.cancelled || !r.Allowed || r.place.taken.Cost == 0 { // 0: also of the zero Reservation
@@ -61,6 +70,9 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 // Renew keeps what was reserved of a concurrent limit for another lease, from now on. If the lease was over it is taken again, or denied: then
 // nothing is reserved any more. It may be called while others call Cancel.
 func (r *Reservation) Renew(ctx context.Context) (Decision, error) {
+	if r == nil {
+		return Decision{}, errNilReservation
+	}
 	l, b := r.limiter, r.place.under
 	if b == nil {
 		return Decision{}, errNoLimit

@@ -141,7 +141,10 @@ func WithOnStoreError(o store.OnError) Option { return func(opts *options) { opt
 // limit without the share of [WithOnStoreError].
 func New(limit Limit, opts ...Option) (*Limiter, error) {
 	var o options
-	for _, opt := range opts {
+	for i, opt := range opts {
+		if opt == nil {
+			return nil, fmt.Errorf("weir: option %d of New is nil; accepted: an option such as WithStore, or none", i+1)
+		}
 		opt(&o)
 	}
 	if o.named && o.name == "" {

@@ -67,7 +67,7 @@ var nearUnits = map[string]string{
 }
 
 // nearest returns the likely rates of a rejected limit text, such as 5/min for 5/mins, or "". A
-// day or a week has two readings.
+// day or a week has two readings, of which an algorithm with periods has one.
 func nearest(text string) string {
 	m := nearRate.FindStringSubmatch(strings.ToLower(strings.Join(strings.Fields(text), " ")))
 	if m == nil {
@@ -80,7 +80,11 @@ func nearest(text string) string {
 	}
 	near := count + "/" + number + unit
 	if Unit(unit).known() {
+		of, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 		near = nearCalendar(count, number, word, Unit(unit))
+		if _, period, two := strings.Cut(near, " or "); two && of != string(Calendar) && !strings.ContainsAny(of, "/0123456789") {
+			near, _, _ = strings.Cut(period, " ")
+		}
 	}
 	var l Limit
 	first, _, _ := strings.Cut(near, " ")

@@ -128,6 +128,7 @@ func TestNearMissesGetASuggestion(t *testing.T) {
 		"5/2months":            "",
 		"0/mins":               "",
 		"5/fortnight":          "",
+		"gcra 5/1day":          "5/1d",
 		"0/1s":                 "",
 		"5/106752d":            "",
 		"5/+1d":                "",

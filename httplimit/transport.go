@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -62,6 +63,9 @@ type Transport struct {
 	servers pacing.Servers
 }
 
+// errNoTransport is the error of a nil Transport and of the zero Transport.
+var errNoTransport = errors.New("httplimit: the Transport is nil or the zero Transport; accepted: a Transport that NewTransport returned")
+
 // NewTransport returns a Transport. It refuses options that make no sense.
 func NewTransport(opts TransportOptions) (*Transport, error) {
 	refuse := func(field string, value any, accept string) (*Transport, error) {
@@ -100,6 +104,10 @@ func (t *Transport) CloseIdleConnections() {
 
 // RoundTrip implements http.RoundTripper.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t == nil || t.base == nil {
+		closeBody(r)
+		return nil, errNoTransport
+	}
 	p := passage{t: t, r: r, server: originOf(r), cost: 1}
 	p.payer = p.server
 	if t.key != nil {

@@ -141,9 +141,10 @@ func meaning(l weir.Limit) string {
 	if l.Strict {
 		strict = "; denied requests count, too"
 	}
-	return strings.NewReplacer(
+	text := strings.NewReplacer(
 		"{q}", strconv.FormatInt(l.Count, 10), "{w}", period(l.Period), "{b}", strconv.FormatInt(l.Capacity(), 10),
 		"{T}", period(time.Duration(float64(l.Period)/float64(l.Count))), "{queue}", strconv.FormatInt(l.Queue, 10),
 		"{cells}", strconv.FormatInt(l.Cells, 10), "{strict}", strict, "{unit}", string(l.Unit), "{zone}", cmp.Or(l.Zone, "UTC"),
 	).Replace(meanings[l.Algorithm])
+	return strings.NewReplacer(" 1 tokens", " 1 token", " 1 units pass", " 1 unit passes", " 1 units are", " 1 unit is", " 1 units", " 1 unit").Replace(text)
 }

@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/policy/clients"
 	"github.com/weirlimit/weir/server"
+	"github.com/weirlimit/weir/store/memory"
 	"github.com/weirlimit/weir/store/postgres"
 )
 
@@ -84,12 +87,13 @@ func (p *program) parser(ctx context.Context, line *commandLine, exit func(int))
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Writers(p.stdout, p.stderr),
 		kong.Exit(exit),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(readDuration)),
 		kong.Bind(p),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Vars{
 			"resp": server.DefaultRESP, "http": server.DefaultHTTP, "admin": server.DefaultAdmin,
-			"grace": server.DefaultGrace.String(), "table": postgres.DefaultTable, "store": server.StoreAccepted(), "memory": "1GiB",
-			"max_period":      "744h",
+			"grace": server.DefaultGrace.String(), "table": postgres.DefaultTable, "store": server.StoreAccepted(), "memory": strconv.Itoa(memory.DefaultMaxBytes>>30) + "GiB",
+			"max_period":      period(server.DefaultMaxPeriod),
 			"max_connections": strconv.Itoa(server.DefaultMaxConnections),
 			"clients":         clients.Accepted,
 		},

@@ -241,9 +241,12 @@ func (c *serveCommand) greet(w io.Writer, s *server.Server, log *slog.Logger) {
 		return
 	}
 	attributes := []any{"version", version(), "store", s.Store()}
-	for name, a := range map[string]net.Addr{"resp": s.RESPAddr(), "http": s.HTTPAddr(), "admin": s.AdminAddr()} {
-		if a != nil {
-			attributes = append(attributes, name, a.String())
+	for _, on := range []struct {
+		name string
+		at   net.Addr
+	}{{"resp", s.RESPAddr()}, {"http", s.HTTPAddr()}, {"admin", s.AdminAddr()}} {
+		if on.at != nil {
+			attributes = append(attributes, on.name, on.at.String())
 		}
 	}
 	if c.Config != nil {

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -107,6 +108,9 @@ func (s *Store) Stats() Stats {
 
 // Bind implements [store.Store]. Every limit that makes sense is kept exactly.
 func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
+	if s == nil || s.tables.Load() == nil {
+		return nil, errors.New("memory: the Store is nil or the zero Store; accepted: a Store that New returned")
+	}
 	program, err := s.programs.compile(spec.Limit)
 	if err != nil {
 		return nil, err
