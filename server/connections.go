@@ -34,6 +34,8 @@ const (
 	// adminConnections is how many connections the admin listener serves at once, and adminShare
 	// the largest part of the open files for them.
 	adminConnections, adminShare = 64, 8
+	// handshakeShare is the largest part of the open files for the handshakes of a protocol.
+	handshakeShare = 8
 )
 
 // checkConnections returns an error for the first invalid bound on connections.
@@ -62,7 +64,17 @@ func adminBounds(files int) connectionBounds {
 	if files > 0 {
 		total = max(1, min(total, files/adminShare))
 	}
-	return connectionBounds{total, max(1, total/addressShare)}
+	return connectionBounds{total, max(min(total, 4), total/addressShare)}
+}
+
+// handshakeBounds returns the bounds of the TLS handshakes of a protocol, in a process that may have so
+// many files open; 0: any number.
+func handshakeBounds(files int) connectionBounds {
+	total := handshake.MaxAtOnce
+	if files > 0 {
+		total = max(1, min(total, files/handshakeShare))
+	}
+	return connectionBounds{total, max(1, min(handshake.MaxPerAddress, total/addressShare))}
 }
 
 // connectionBounds returns the bounds of both protocols in a process that may have so many files

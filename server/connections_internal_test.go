@@ -68,7 +68,7 @@ func TestLowerBoundsAreLogged(t *testing.T) {
 // few files are left.
 func TestAdminConnectionsFitTheOpenFiles(t *testing.T) {
 	for files, want := range map[int]connectionBounds{
-		0: {64, 16}, 1 << 20: {64, 16}, 1024: {64, 16}, 256: {32, 8}, 64: {8, 2}, 1: {1, 1},
+		0: {64, 16}, 1 << 20: {64, 16}, 1024: {64, 16}, 256: {32, 8}, 64: {8, 4}, 32: {4, 4}, 24: {3, 3}, 1: {1, 1},
 	} {
 		got := adminBounds(files)
 		if got != want {

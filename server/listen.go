@@ -20,15 +20,20 @@ func (s *Server) listen() error {
 		if err != nil {
 			return err
 		}
-		p.listener = l
 		log := s.cfg.Log.With("protocol", p.name)
+		p.accepts = newAcceptor(l, log, nil)
+		atOnce := handshakeBounds(openFiles())
+		if p.direct {
+			p.accepts.spares, atOnce = newSpares(), adminBounds(openFiles())
+		}
+		p.listener = p.accepts
 		if (len(proxies) > 0 || unix) && !p.direct {
-			p.proxied = proxied.Listen(l, proxied.Options{From: proxies, Unix: unix, Log: log, Panics: s.panics})
+			p.proxied = proxied.Listen(p.listener, proxied.Options{From: proxies, Unix: unix, Log: log, Panics: s.panics})
 			p.listener = p.proxied
 		}
 		if s.certified != nil && !p.isLocal(l) {
 			p.shakes = guard.New(guard.Options{
-				Protocol: p.name, Max: handshake.MaxAtOnce, MaxPerAddress: handshake.MaxPerAddress, Log: s.cfg.Log, Panics: s.panics,
+				Protocol: p.name, Max: atOnce.total, MaxPerAddress: atOnce.perAddress, Log: s.cfg.Log, Panics: s.panics,
 			})
 			p.listener = handshake.Listen(p.listener, handshake.Options{
 				Config: s.certified.Config(p.alpn...), Guard: p.shakes, Plain: p.plain, Panics: s.panics,

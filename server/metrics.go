@@ -21,6 +21,7 @@ type sources struct {
 	admin    func() httpapi.Stats
 	proxied  func() map[string]int64            // connections refused for their header, by protocol
 	shakes   func(protocol string) guard.Counts // connections without a TLS handshake
+	accepts  func() map[string]int64            // failed attempts to accept, by protocol
 	panics   *guard.Panics
 	// certified is nil without TLS.
 	certified *certified
@@ -58,6 +59,7 @@ var (
 	cut       = desc("weir_connections_cut_total", "Connections ended because of what they did or did not: their reason says which.", "protocol", "reason")
 	panicked  = desc("weir_panics_total", "Panics of connections and tasks, which ended those and nothing else. Each is a defect; the log has its stack.", "task")
 	headless  = desc("weir_proxy_headers_refused_total", "Connections from proxies closed because they brought no header of the PROXY protocol that will do.", "protocol")
+	unheard   = desc("weir_accept_failures_total", "Failed attempts to accept a connection, for want of open files or memory.", "protocol")
 	keys      = desc("weir_keys", "Keys held now; some of them may be fresh again.")
 	reclaimed = desc("weir_keys_reclaimed_total", "Keys forgotten because they were fresh again.")
 	overflows = desc("weir_overflowed_total", "Operations on new keys for which the store had no room.")
@@ -80,8 +82,8 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements prometheus.Collector.
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		decisions, errs, undecided, open, accepted, refused, cut, panicked, headless, keys, reclaimed, overflows, memBytes, maxBytes, growths,
-		healed, conflicts, reloads, swept, failures, expiry, renewed,
+		decisions, errs, undecided, open, accepted, refused, cut, panicked, headless, unheard, keys, reclaimed, overflows, memBytes, maxBytes,
+		growths, healed, conflicts, reloads, swept, failures, expiry, renewed,
 	} {
 		ch <- d
 	}
@@ -131,6 +133,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		s := c.certified.Status()
 		gauge(ch, expiry, s.NotAfter.Unix())
 		gauge(ch, renewed, map[bool]int64{true: 1}[s.Err == nil])
+	}
+	for protocol, n := range c.accepts() {
+		count(ch, unheard, n, protocol)
 	}
 	if c.proxied != nil {
 		for protocol, n := range c.proxied() {

@@ -41,7 +41,8 @@ type Server struct {
 type protocol struct {
 	name     string // of the Config's field and of the flag
 	address  string
-	direct   bool              // no proxy is in front of it, and at loopback it has no TLS
+	direct   bool // no proxy is in front of it, and at loopback it has no TLS
+	accepts  *acceptor
 	listener net.Listener      // nil until Open
 	proxied  *proxied.Listener // that, if there are proxies that tell of clients; else nil
 	shakes   *guard.Guard      // bounds the TLS handshakes; nil: there are none
@@ -123,7 +124,9 @@ func (s *Server) Reload() (err error) {
 func (s *Server) build() {
 	restrict, _ := s.cfg.rules() // New has refused an error
 	cfg, set := s.cfg, limiters.NewRestricted(s.store.Store, restrict)
-	stats := sources{store: s.store, policies: s.policies, panics: s.panics, certified: s.certified, shakes: s.handshakes}
+	stats := sources{
+		store: s.store, policies: s.policies, panics: s.panics, certified: s.certified, shakes: s.handshakes, accepts: s.acceptFailures,
+	}
 	respBounds, httpBounds := cfg.connectionBounds(openFiles())
 	if len(cfg.ProxyProtocolFrom) > 0 {
 		stats.proxied = s.headersRefused
@@ -180,6 +183,15 @@ func (s *Server) admin(rules checks.Policies, stats sources) *protocol {
 	stats.admin = h.Stats
 	register(registry, stats, s.cfg.Version)
 	return &protocol{name: "admin", address: s.cfg.Admin, server: h, direct: true, plain: httpapi.TLSRequired, alpn: httpALPN}
+}
+
+// acceptFailures counts the failed attempts to accept, by protocol.
+func (s *Server) acceptFailures() map[string]int64 {
+	counts := map[string]int64{}
+	for _, p := range s.protocols {
+		counts[p.name] = p.accepts.failures.Load()
+	}
+	return counts
 }
 
 // headersRefused counts the connections that were refused for their header of the PROXY protocol, by protocol.

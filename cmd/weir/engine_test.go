@@ -50,8 +50,13 @@ func (s *safeBuffer) String() string {
 // startDaemon starts weir serve over a store, which it is told in its environment, and waits until it listens.
 func startDaemon(t *testing.T, store string, args ...string) *daemon {
 	t.Helper()
-	d := &daemon{log: &safeBuffer{}}
-	d.cmd = exec.Command(os.Args[0], append([]string{"serve", "--resp", "0", "--http", "0"}, args...)...)
+	return beginDaemon(t, exec.Command(os.Args[0], append([]string{"serve", "--resp", "0", "--http", "0"}, args...)...), store)
+}
+
+// beginDaemon starts the command of a daemon, and waits until it listens.
+func beginDaemon(t *testing.T, cmd *exec.Cmd, store string) *daemon {
+	t.Helper()
+	d := &daemon{cmd: cmd, log: &safeBuffer{}}
 	d.cmd.Env = append(os.Environ(), "WEIR_TEST_AS_PROGRAM=1", "WEIR_STORE="+store)
 	d.cmd.Stderr = d.log
 	out, err := d.cmd.StdoutPipe()

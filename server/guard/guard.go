@@ -48,7 +48,8 @@ func New(o Options) *Guard {
 	if o.Panics == nil {
 		o.Panics = NewPanics(o.Log)
 	}
-	return &Guard{options: o, refusal: make(chan struct{}, maxRefusals), sources: map[netip.Prefix]*Source{}}
+	most := max(leastRefusals, min(maxRefusals, o.Max/refusalShare))
+	return &Guard{options: o, refusal: make(chan struct{}, most), sources: map[netip.Prefix]*Source{}}
 }
 
 // A Source is an address, or a /64 of IPv6, with connections. The nil Source has no bounds: it is

@@ -125,14 +125,14 @@ func TestLogHasOneLineInTenSeconds(t *testing.T) {
 
 func TestRefusalsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := guard.New(guard.Options{Max: 1})
+		g := guard.New(guard.Options{Max: 1000})
 		var all sync.WaitGroup
 		var ends []net.Conn
 		for range 100 { // clients without reads
 			near, far := net.Pipe()
 			all.Add(1)
 			ends = append(ends, near)
-			g.Refuse(far, guard.Total, []byte("-ERR no\r\n"), all.Done)
+			g.Refuse(far, guard.Total, func(net.Conn) []byte { return []byte("-ERR no\r\n") }, all.Done)
 		}
 		synctest.Wait()
 		closed := 0

@@ -8,14 +8,17 @@ import (
 const (
 	// refusalTime is how long a refused connection may take to end.
 	refusalTime = 200 * time.Millisecond
-	// maxRefusals is how many refused connections may be open at once. One more is closed without a
-	// reply.
-	maxRefusals = 64
+	// maxRefusals is how many refused connections may be open at once, and leastRefusals how many
+	// where Options.Max is small. One more is closed without a reply.
+	maxRefusals, leastRefusals = 64, 4
+	// refusalShare is the part of Options.Max for refused connections: their files are reserved.
+	refusalShare = 8
 )
 
-// Refuse counts a refused connection, sends the reply, and closes the connection. It does not wait:
-// done is called when the connection is closed, in any case.
-func (g *Guard) Refuse(c net.Conn, why Reason, reply []byte, done func()) {
+// Refuse counts a refused connection, sends the result of reply, and closes the connection. reply
+// may read from the connection for a moment. Refuse does not wait: done is called when the connection
+// is closed, in any case.
+func (g *Guard) Refuse(c net.Conn, why Reason, reply func(net.Conn) []byte, done func()) {
 	g.Count(why, c.RemoteAddr().String())
 	select {
 	case g.refusal <- struct{}{}:
@@ -28,7 +31,9 @@ func (g *Guard) Refuse(c net.Conn, why Reason, reply []byte, done func()) {
 		defer done()
 		defer func() { <-g.refusal }()
 		_ = c.SetDeadline(time.Now().Add(refusalTime))
-		_, _ = c.Write(reply)
+		text := reply(c)
+		_ = c.SetDeadline(time.Now().Add(refusalTime))
+		_, _ = c.Write(text)
 		Linger(c, refusalTime, refusalTime, refusalTime)
 	})()
 }

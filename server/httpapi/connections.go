@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"bufio"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -77,7 +79,8 @@ func (s *connections) stateChanged(c net.Conn, state http.ConnState) {
 // slow clients leave.
 type boundedListener struct {
 	net.Listener
-	server *connections
+	server  *connections
+	accepts func(*http.Request) *Problem // the check of a request's Host
 }
 
 // Accept returns the next connection that there is room for.
@@ -93,9 +96,26 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 			s.accepted.Add(1)
 			return s.add(c, source), nil
 		}
-		s.guard.Refuse(c, why, refusals[why], func() {})
+		s.guard.Refuse(c, why, func(c net.Conn) []byte { return l.refusal(c, why) }, func() {})
 	}
 }
+
+// maxRefusedHeader is the largest header of a request on a refused connection, in bytes.
+const maxRefusedHeader = 4 << 10
+
+// refusal returns the response on a refused connection: 503, except for /healthz. A server with many
+// clients is up, and a liveness probe must not end it.
+func (l *boundedListener) refusal(c net.Conn, why guard.Reason) []byte {
+	r, err := http.ReadRequest(bufio.NewReader(io.LimitReader(c, maxRefusedHeader)))
+	if err == nil && r.Method == http.MethodGet && r.URL.Path == "/healthz" && l.accepts(r) == nil {
+		return healthy
+	}
+	return refusals[why]
+}
+
+// healthy is the response to /healthz on a refused connection.
+var healthy = []byte("HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n" +
+	"Cache-Control: no-store\r\nConnection: close\r\nContent-Length: 3\r\n\r\nok\n")
 
 // refusals are the responses to connections beyond a bound.
 var refusals = map[guard.Reason][]byte{

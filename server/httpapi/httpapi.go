@@ -139,7 +139,7 @@ func New(opts Options) *Server {
 
 // Serve answers the connections that come to l, until Shutdown, which makes it return nil, or until l fails.
 func (s *Server) Serve(l net.Listener) error {
-	err := s.http.Serve(&boundedListener{Listener: l, server: &s.connections})
+	err := s.http.Serve(&boundedListener{Listener: l, server: &s.connections, accepts: s.checkBrowser})
 	if err == http.ErrServerClosed {
 		return nil
 	}

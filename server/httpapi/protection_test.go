@@ -121,7 +121,7 @@ func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
 		go func() { done <- s.Serve(p) }()
 		first, second, other := p.dial("192.0.2.1"), p.dial("192.0.2.1"), p.dial("192.0.2.2")
 		for c, want := range map[net.Conn]int{first: http.StatusOK, second: http.StatusServiceUnavailable, other: http.StatusOK} {
-			go func() { _, _ = io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n") }()
+			go func() { _, _ = io.WriteString(c, "GET /readyz HTTP/1.1\r\nHost: h\r\n\r\n") }()
 			res, err := http.ReadResponse(bufio.NewReader(c), nil)
 			if err != nil || res.StatusCode != want {
 				t.Errorf("a connection got %+v, %v, want %d", res, err, want)

@@ -101,7 +101,7 @@ func TestConnectionsBeyondTheMostAreTurnedAway(t *testing.T) {
 	}
 	ask()
 	second := dial(t, addr)
-	_, _ = io.WriteString(second, "GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
+	_, _ = io.WriteString(second, "GET /readyz HTTP/1.1\r\nHost: h\r\n\r\n")
 	res, err := http.ReadResponse(bufio.NewReader(second), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -116,6 +116,35 @@ func TestConnectionsBeyondTheMostAreTurnedAway(t *testing.T) {
 	ask()
 	if got := s.Stats(); got.Connections != 1 || got.Accepted != 1 || got.Refused != 1 {
 		t.Errorf("stats are %+v, want 1 connection, 1 accepted, 1 refused", got)
+	}
+}
+
+// With all connections in use the server is up and not ready: a liveness probe passes, all other
+// requests get 503, and so do requests without end and with a foreign Host.
+func TestHealthWithAllConnectionsInUse(t *testing.T) {
+	s := newServer(func(o *httpapi.Options) { o.MaxConnections = 1 })
+	addr := start(t, s)
+	first := dial(t, addr)
+	_, _ = io.WriteString(first, "GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
+	if res, err := http.ReadResponse(bufio.NewReader(first), nil); err != nil || read(t, res) != "ok\n" {
+		t.Fatalf("the first connection is not served: %v", err)
+	}
+	for request, want := range map[string]string{
+		"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n":                             "HTTP/1.1 200 ",
+		"GET /healthz HTTP/1.0\r\n\r\n":                                        "HTTP/1.1 200 ",
+		"GET /healthz HTTP/1.1\r\nHost: other.example\r\n\r\n":                 "HTTP/1.1 503 ",
+		"POST /healthz HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n":       "HTTP/1.1 503 ",
+		"GET /readyz HTTP/1.1\r\nHost: h\r\n\r\n":                              "HTTP/1.1 503 ",
+		"GET /healthz HTTP/1.1\r\nHost: h\r\nX: " + strings.Repeat("x", 8<<10): "HTTP/1.1 503 ",
+		"GET /healthz":         "HTTP/1.1 503 ",
+		"*1\r\n$4\r\nPING\r\n": "HTTP/1.1 503 ",
+	} {
+		if got := exchangeRaw(t, addr, request); !strings.HasPrefix(got, want) {
+			t.Errorf("%.40q gets %.60q, want %q", request, got, want)
+		}
+	}
+	if got := s.Stats(); got.Connections != 1 || got.Accepted != 1 || got.Refused != 8 {
+		t.Errorf("stats are %+v, want 1 connection, 1 accepted, 8 refused", got)
 	}
 }
 

@@ -69,31 +69,17 @@ func (s *Server) Serve(l net.Listener) error {
 	stop := make(chan struct{})
 	defer close(stop)
 	go s.options.Panics.Safe("resp: sweep", func() { s.sweep(stop) })()
-	wait := time.Millisecond
 	for {
 		nc, err := l.Accept()
 		switch {
 		case err == nil:
-			wait = time.Millisecond
 			s.options.Panics.Safe("resp: accept", func() { s.accept(nc) })()
 		case s.isClosing():
 			return nil
-		case isTemporary(err): // such as too many open files: it passes when a client leaves
-			s.options.Logger.Warn("resp: accept failed, trying again", "error", err, "wait", wait)
-			select {
-			case <-time.After(wait):
-			case <-s.ctx.Done():
-			}
-			wait = min(2*wait, time.Second)
 		default:
 			return err
 		}
 	}
-}
-
-func isTemporary(err error) bool {
-	t, ok := err.(interface{ Temporary() bool })
-	return ok && t.Temporary()
 }
 
 func (s *Server) listen(l net.Listener) bool {
@@ -121,7 +107,7 @@ func (s *Server) accept(nc net.Conn) {
 	source, why, ok := s.guard.Admit(nc.RemoteAddr())
 	if !ok {
 		s.done.Add(1)
-		s.guard.Refuse(nc, why, refusals[why], s.done.Done)
+		s.guard.Refuse(nc, why, func(net.Conn) []byte { return refusals[why] }, s.done.Done)
 		return
 	}
 	s.lastID++
