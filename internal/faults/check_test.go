@@ -25,6 +25,7 @@ type state struct {
 // findings are the result of checking the calls of all processes.
 type findings struct {
 	over   int64    // units above the bound of their limit
+	used   [2]int64 // units charged to left and right
 	lost   int64    // units that were admitted, and that the engine has not charged in the end
 	wrong  []string // each breach of a promise
 	counts [effects]int
@@ -51,6 +52,9 @@ func check(calls []call, lost loss, used func(budget int, key int32) (int64, err
 				all = append(all, c.span(b))
 			case unknown:
 				doubts[at]++
+				if b == hold {
+					doubts[at] += estimate - 1
+				}
 			default:
 			}
 			spans[at] = all // also if nothing was admitted
@@ -131,6 +135,9 @@ func (f *findings) bound(at state, spans []span) {
 // admitted after a loss.
 func (f *findings) charges(at state, all, after, doubts int64, lost loss, used func(int, int32) (int64, error)) {
 	charged, err := used(at.budget, at.key)
+	if at.budget == left || at.budget == right {
+		f.used[at.budget-left] += charged
+	}
 	l := limits[at.budget]
 	switch {
 	case err != nil:

@@ -39,10 +39,18 @@ var budgets = []budget{
 	{"right", "100000/87600h", 2, true},
 	{"both", "100000/87600h", 2, true},
 	{"gate", "100/1s", 1, false},
+	{"hold", "100000/87600h", 2, true},
 }
 
+// Budgets that are treated in their own ways: left and right are charged by joint takes only, hold
+// by reservations of estimate units, which are settled at 1.
+const (
+	left, right, hold = 9, 10, 13
+	estimate          = 3
+)
+
 // mix lists the kinds of calls by the budgets that one call takes from. Several are a joint take.
-var mix = [][]int{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9, 10}, {11, 12}}
+var mix = [][]int{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {left, right}, {11, 12}, {hold}}
 
 // An effect is what a call did to its limits, as far as the caller can know.
 type effect uint8
@@ -50,6 +58,7 @@ type effect uint8
 const (
 	admitted effect = iota
 	denied
+	refused // the call failed and changed nothing, because the store does not serve calls
 	nothing // the call failed and changed nothing
 	unknown // the call failed
 	effects
@@ -177,7 +186,7 @@ func over(stop <-chan struct{}, wait time.Duration) bool {
 
 func (c *counter) add(e effect) {
 	c.ended.Add(1)
-	if e >= nothing {
+	if e >= refused {
 		c.failed.Add(1)
 		c.streak.Store(0)
 		return
@@ -214,7 +223,11 @@ func request(parts []store.Part, random *rand.Rand) (c call, err error) {
 		asked = append(asked, p)
 	}
 	c.Start = time.Now().UnixNano()
-	if len(asked) > 1 {
+	if kind := mix[kind]; kind[0] == hold {
+		c.Effect, err = reserve(ctx, asked[0], random.Int64())
+		c.End = time.Now().UnixNano()
+		return c, err
+	} else if len(kind) > 1 {
 		outcomes, err := store.TakeAll(ctx, asked, store.OwnClock)
 		c.End = time.Now().UnixNano()
 		c.Effect = classify(err == nil && outcomes[0].Granted > 0 && outcomes[1].Granted > 0, err)
@@ -231,8 +244,24 @@ func request(parts []store.Part, random *rand.Rand) (c call, err error) {
 	return c, err
 }
 
+// reserve makes a reservation and settles it. Its effect is unknown unless it was settled.
+func reserve(ctx context.Context, p store.Part, id int64) (effect, error) {
+	p.ID, p.Life, p.Cost = id, int64(time.Hour), estimate
+	taken, err := p.Take(ctx, store.OwnClock)
+	if e := classify(taken.Granted > 0, err); e != admitted {
+		return e, err
+	}
+	v, err := p.Binding.Do(ctx, p.Key, algorithm.Op{Kind: algorithm.Commit, ID: id, Cost: 1}, store.OwnClock)
+	if err != nil || v.Granted < 0 {
+		return unknown, err
+	}
+	return admitted, nil
+}
+
 func classify(allowed bool, err error) effect {
 	switch {
+	case errors.Is(err, store.ErrUnavailable) && errors.Is(err, store.ErrNothingDone):
+		return refused
 	case errors.Is(err, store.ErrNothingDone):
 		return nothing
 	case err != nil:

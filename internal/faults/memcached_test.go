@@ -19,6 +19,7 @@ func TestMemcached(t *testing.T) {
 	s := memcached(server).suite(t)
 	s.suffer(t, killed(server, "all"))
 	s.suffer(t, stopped(server))
+	s.suffer(t, closed(server))
 	s.suffer(t, fault{name: "flush_all", loses: "all", strike: func(r *run) { ask(r, server, "flush_all") }})
 	s.network(t, server)
 }
@@ -50,18 +51,16 @@ func TestMemcachedFull(t *testing.T) {
 	})
 }
 
-// ask sends a command and returns the first line of the reply.
-func ask(t testing.TB, server *engine.Server, command string) string {
+// ask sends commands and returns when the reply to the last arrives.
+func ask(t testing.TB, server *engine.Server, commands string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", server.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprint(conn, command, "\r\n")
-	line, err := bufio.NewReader(conn).ReadString('\n')
-	if err != nil {
+	fmt.Fprint(conn, commands, "\r\n")
+	if _, err := bufio.NewReader(conn).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimSpace(line)
 }

@@ -47,13 +47,19 @@ func repeat(f func()) func(*run) {
 	}
 }
 
-// killed, and stopped, are faults of the engine's processes.
+// killed, closed and stopped are faults of the engine's processes.
 func killed(server *engine.Server, loses string) fault {
 	return fault{
 		name: "kill -9", loses: loses,
 		strike: func(r *run) { server.KillAll(r) },
 		mend:   func(r *run) { server.Start(r) },
 	}
+}
+
+func closed(server *engine.Server) fault {
+	f := stopped(server)
+	f.name, f.closed = "SIGSTOP, and the stores are closed", true
+	return f
 }
 
 func stopped(server *engine.Server) fault {

@@ -162,8 +162,8 @@ func (w *worker) now() progress {
 	return w.progress
 }
 
-// fatal ends the test and the processes. The next test starts others.
-func (c *crew) fatal(t testing.TB, format string, args ...any) {
+// fatalf ends the test and the processes. The next test starts others.
+func (c *crew) fatalf(t testing.TB, format string, args ...any) {
 	t.Helper()
 	for _, w := range c.workers {
 		w.cmd.Process.Kill()
@@ -176,14 +176,14 @@ func (c *crew) fatal(t testing.TB, format string, args ...any) {
 func (c *crew) start(t testing.TB, url string) {
 	t.Helper()
 	if err := c.hire(); err != nil {
-		c.fatal(t, "starting processes: %v", err)
+		c.fatalf(t, "starting processes: %v", err)
 	}
 	for _, w := range c.workers {
 		w.mu.Lock()
 		w.progress = progress{}
 		w.mu.Unlock()
 		if err := w.orders.Encode(order{URL: url, Seed: rand.Uint64()}); err != nil {
-			c.fatal(t, "starting the load: %v", err)
+			c.fatalf(t, "starting the load: %v", err)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func (c *crew) await(t testing.TB, holds func(worker int, p progress) bool) {
 		for !holds(i, w.now()) {
 			select {
 			case m, ok := <-w.reports:
-				c.fatal(t, "a process of the load has ended too soon: %v, %s", ok, m.Error)
+				c.fatalf(t, "a process of the load has ended too soon: %v, %s", ok, m.Error)
 			case <-time.After(5 * time.Millisecond):
 			}
 		}
@@ -226,13 +226,13 @@ func (c *crew) stop(t testing.TB) (all []*report) {
 	t.Helper()
 	for _, w := range c.workers {
 		if err := w.orders.Encode(order{}); err != nil {
-			c.fatal(t, "stopping the load: %v", err)
+			c.fatalf(t, "stopping the load: %v", err)
 		}
 	}
 	for _, w := range c.workers {
 		m, ok := <-w.reports
 		if !ok || m.Error != "" {
-			c.fatal(t, "a process of the load has ended: %v, %s", ok, m.Error)
+			c.fatalf(t, "a process of the load has ended: %v, %s", ok, m.Error)
 		}
 		all = append(all, m.Report)
 	}

@@ -20,9 +20,11 @@ func redis(name, url string) system {
 func TestRedis(t *testing.T) {
 	server := engine.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
 	s := redis("Redis", server.URL()).suite(t)
+	s.atomic = true
 	admin := client(t, server)
 	s.suffer(t, killed(server, ""))
 	s.suffer(t, stopped(server))
+	s.suffer(t, closed(server))
 	s.network(t, server)
 	s.suffer(t, fault{
 		name:   "memory is full",

@@ -21,11 +21,11 @@ const timeout, patience = 300 * time.Millisecond, time.Hour
 
 // A system is an engine under test.
 type system struct {
-	name  string
-	url   string // of the engine
-	proxy string // the same through the proxy, "" without one
+	name string
+	url  string // of the engine
 	// parameters are the URL parameters for the timeout and the prefix of a store.
 	timeout, prefix string
+	atomic          bool // joint takes are one step
 	load            *crew
 }
 
@@ -51,6 +51,8 @@ type fault struct {
 	loses string
 	// fails states that each process has calls that fail.
 	fails bool
+	// closed ends the load before the fault ends.
+	closed bool
 	// refusal is in the errors by which the engine refuses a call. Such a call has changed nothing,
 	// and its error must state it. "" is none.
 	refusal string
@@ -92,6 +94,12 @@ func (s system) suffer(t *testing.T, f fault) {
 		mended := time.Now()
 		if f.mend != nil {
 			r.hold(began)
+			if f.closed {
+				reports := load.stop(t)
+				f.mend(r)
+				r.judge(reports, prefix, lost, time.Now())
+				return
+			}
 			mended = time.Now()
 			f.mend(r)
 		}
@@ -133,7 +141,7 @@ func (r *run) judge(reports []*report, prefix string, lost loss, mended time.Tim
 		calls = append(calls, p.Calls...)
 		merge(errs, p.Errors)
 		for text := range p.Doubts {
-			if r.fault.refusal != "" && strings.Contains(text, r.fault.refusal) {
+			if r.fault.refusal != "" && strings.Contains(text, r.fault.refusal) && !strings.Contains(text, store.ErrNothingDone.Error()) {
 				r.Errorf("a refusal without a statement that nothing was changed: %s", text)
 			}
 		}
@@ -145,6 +153,9 @@ func (r *run) judge(reports []*report, prefix string, lost loss, mended time.Tim
 	found := check(calls, lost, func(b int, k int32) (int64, error) { return used(s, b, k) })
 	for _, text := range found.wrong {
 		r.Errorf("%s", text)
+	}
+	if joint := found.used; r.atomic && joint[0] != joint[1] {
+		r.Errorf("joint takes charged %d and %d units", joint[0], joint[1])
 	}
 	row := newRow(r, calls, found, mended)
 	row.left, row.peak = left, peak

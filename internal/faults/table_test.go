@@ -11,13 +11,15 @@ import (
 
 // A row is the result of one fault.
 type row struct {
-	engine, fault, loses       string
-	calls                      int
-	admitted, nothing, unknown int
-	over, lost                 int64
-	longest, p999, recovery    time.Duration
-	inTime                     float64 // percent of the calls within the timeout plus 100 ms
-	left, peak                 int
+	engine, fault, loses string
+	calls                int
+	counts               [effects]int
+	over, lost           int64
+	p999, longest        time.Duration
+	refusal              time.Duration // 99.9 percentile of refused calls
+	recovery             time.Duration
+	inTime               float64 // percent of the calls within the timeout plus 100 ms
+	left, peak           int     // goroutines
 }
 
 var (
@@ -28,14 +30,16 @@ var (
 func newRow(r *run, calls []call, f findings, mended time.Time) row {
 	w := row{
 		engine: r.name, fault: r.fault.name, loses: r.fault.loses, calls: len(calls),
-		admitted: f.counts[admitted], nothing: f.counts[nothing], unknown: f.counts[unknown],
-		over: f.over, lost: f.lost,
+		counts: f.counts, over: f.over, lost: f.lost,
 	}
-	var took []time.Duration
+	var took, refusals []time.Duration
 	var first, last int64 // end of the first admitted call, and of the last failed one, after the mend
 	inTime := 0
 	for _, c := range calls {
 		d := time.Duration(c.End - c.Start)
+		if c.Effect == refused {
+			refusals = append(refusals, d)
+		}
 		took = append(took, d)
 		if d <= timeout+100*time.Millisecond {
 			inTime++
@@ -44,17 +48,26 @@ func newRow(r *run, calls []call, f findings, mended time.Time) row {
 			continue
 		}
 		switch {
-		case c.Effect >= nothing:
+		case c.Effect >= refused:
 			last = max(last, c.End)
 		case first == 0 || c.End < first:
 			first = c.End
 		}
 	}
-	slices.Sort(took)
-	w.longest, w.p999 = took[len(took)-1], took[len(took)*999/1000]
+	w.p999, w.longest = quantiles(took)
+	w.refusal, _ = quantiles(refusals)
 	w.inTime = 100 * float64(inTime) / float64(len(took))
 	w.recovery = time.Duration(max(first, last, mended.UnixNano()) - mended.UnixNano())
 	return w
+}
+
+// quantiles returns the 99.9 percentile and the greatest of durations.
+func quantiles(all []time.Duration) (p999, longest time.Duration) {
+	if len(all) == 0 {
+		return 0, 0
+	}
+	slices.Sort(all)
+	return all[len(all)*999/1000], all[len(all)-1]
 }
 
 const (
@@ -83,16 +96,20 @@ func writeDocs() int {
 // table returns the rows in Markdown.
 func table() string {
 	var b strings.Builder
-	b.WriteString("| engine | fault | calls | admitted | over the bound | lost by design | failed, nothing changed | " +
-		"failed, unknown | p99.9 | longest | ≤ timeout + 100 ms | recovery |\n" +
-		"|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| engine | fault | calls | admitted | over the bound | lost | refused at once | failed, nothing changed | " +
+		"failed, unknown | p99.9 | longest | in time | p99.9 of refusals | recovery |\n" +
+		"|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, w := range rows {
-		lost := "–"
+		lost, refusal := "–", "–"
 		if w.loses != "" {
 			lost = fmt.Sprintf("%d (%s)", w.lost, w.loses)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %s | %d | %d | %s | %s | %.2f %% | %s |\n", w.engine, w.fault, w.calls, w.admitted,
-			w.over, lost, w.nothing, w.unknown, ms(w.p999), ms(w.longest), w.inTime, ms(w.recovery))
+		if w.counts[refused] > 0 {
+			refusal = fmt.Sprintf("%.2f ms", w.refusal.Seconds()*1000)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %s | %d | %d | %d | %s | %s | %.2f %% | %s | %s |\n",
+			w.engine, w.fault, w.calls, w.counts[admitted], w.over, lost, w.counts[refused], w.counts[nothing],
+			w.counts[unknown], ms(w.p999), ms(w.longest), w.inTime, refusal, ms(w.recovery))
 	}
 	return b.String()
 }

@@ -120,7 +120,7 @@ func TestProxyDrops(t *testing.T) {
 	p.Set(engine.Fault{Requests: engine.Flow{Drop: true}})
 	send(t, conn, "set key 0 0 1\r\nx\r\n")
 	conn.CloseWrite()
-	if n, err := conn.Read(make([]byte, 1)); err != io.EOF {
+	if n, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("%d bytes, %v; want the end of the stream", n, err)
 	}
 	exchange(t, dial(t, server.Addr()), "get key\r\n", "END\r\n")
@@ -175,7 +175,7 @@ func wantStored(t *testing.T, server *engine.Server) {
 func TestProxyClosesHalf(t *testing.T) {
 	server, p, conn := connect(t)
 	p.CloseReplies()
-	if n, err := conn.Read(make([]byte, 1)); err != io.EOF {
+	if n, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("%d bytes, %v; want the end of the stream", n, err)
 	}
 	send(t, conn, "set key 0 0 1\r\nx\r\n")
@@ -184,7 +184,7 @@ func TestProxyClosesHalf(t *testing.T) {
 	other := dial(t, p.Addr())
 	exchange(t, other, "mn\r\n", "MN\r\n")
 	p.CloseRequests()
-	if n, err := other.Read(make([]byte, 1)); err != io.EOF { // memcached ends the connection
+	if n, err := other.Read(make([]byte, 1)); !errors.Is(err, io.EOF) { // memcached ends the connection
 		t.Errorf("%d bytes, %v; want the end of the stream", n, err)
 	}
 }
