@@ -70,7 +70,8 @@ type call struct {
 	Keys       [2]int32
 	Effect     effect
 	Start, End int64
-	Release    int64 // start of the release of a concurrent limit; 0 if there was none
+	Release    int64         // start of the release of a concurrent limit; 0 if there was none
+	Took       time.Duration // of the store; the longer of reservation and settlement
 }
 
 // A report is the result of the load of one process.
@@ -224,18 +225,15 @@ func request(parts []store.Part, random *rand.Rand) (c call, err error) {
 	}
 	c.Start = time.Now().UnixNano()
 	if kind := mix[kind]; kind[0] == hold {
-		c.Effect, err = reserve(ctx, asked[0], random.Int64())
-		c.End = time.Now().UnixNano()
+		err := c.reserve(ctx, asked[0], random.Int64())
 		return c, err
 	} else if len(kind) > 1 {
 		outcomes, err := store.TakeAll(ctx, asked, store.OwnClock)
-		c.End = time.Now().UnixNano()
-		c.Effect = classify(err == nil && outcomes[0].Granted > 0 && outcomes[1].Granted > 0, err)
+		c.ended(classify(err == nil && outcomes[0].Granted > 0 && outcomes[1].Granted > 0, err))
 		return c, err
 	}
 	taken, err := asked[0].Take(ctx, store.OwnClock)
-	c.End = time.Now().UnixNano()
-	c.Effect = classify(taken.Granted > 0, err)
+	c.ended(classify(taken.Granted > 0, err))
 	if c.Effect == admitted && taken.Limit.Algorithm == algorithm.Concurrent {
 		time.Sleep(time.Duration(random.Int64N(int64(10 * time.Millisecond))))
 		c.Release = time.Now().UnixNano()
@@ -245,17 +243,27 @@ func request(parts []store.Part, random *rand.Rand) (c call, err error) {
 }
 
 // reserve makes a reservation and settles it. Its effect is unknown unless it was settled.
-func reserve(ctx context.Context, p store.Part, id int64) (effect, error) {
+func (c *call) reserve(ctx context.Context, p store.Part, id int64) error {
 	p.ID, p.Life, p.Cost = id, int64(time.Hour), estimate
 	taken, err := p.Take(ctx, store.OwnClock)
-	if e := classify(taken.Granted > 0, err); e != admitted {
-		return e, err
+	c.ended(classify(taken.Granted > 0, err))
+	if c.Effect != admitted {
+		return err
 	}
+	reserved := c.End
 	v, err := p.Binding.Do(ctx, p.Key, algorithm.Op{Kind: algorithm.Commit, ID: id, Cost: 1}, store.OwnClock)
-	if err != nil || v.Granted < 0 {
-		return unknown, err
+	c.ended(classify(v.Granted > 0, err))
+	c.Took = max(time.Duration(reserved-c.Start), time.Duration(c.End-reserved))
+	if c.Effect != admitted {
+		c.Effect = unknown
 	}
-	return admitted, nil
+	return err
+}
+
+// ended records the end of a call.
+func (c *call) ended(e effect) {
+	c.Effect, c.End = e, time.Now().UnixNano()
+	c.Took = time.Duration(c.End - c.Start)
 }
 
 func classify(allowed bool, err error) effect {

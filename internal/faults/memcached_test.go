@@ -43,7 +43,7 @@ func TestMemcachedFull(t *testing.T) {
 		}
 	}
 	s.suffer(t, fault{
-		name: "memory is full", fails: true,
+		name: "memory is full", fails: true, refusal: "SERVER_ERROR",
 		strike: each(func(b *strings.Builder, name string, size int) {
 			fmt.Fprintf(b, "set %s 0 0 %d noreply\r\n%0*d\r\n", name, size, size, 0)
 		}),

@@ -112,6 +112,7 @@ type worker struct {
 
 	mu       sync.Mutex
 	progress progress
+	messages int // received
 }
 
 // A crew is all processes of the load on one engine. They start when they are first needed.
@@ -152,14 +153,15 @@ func (w *worker) listen(messages *gob.Decoder) {
 		}
 		w.mu.Lock()
 		w.progress = m.Progress
+		w.messages++
 		w.mu.Unlock()
 	}
 }
 
-func (w *worker) now() progress {
+func (w *worker) now() (progress, int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.progress
+	return w.progress, w.messages
 }
 
 // fatalf ends the test and the processes. The next test starts others.
@@ -193,7 +195,10 @@ func (c *crew) start(t testing.TB, url string) {
 func (c *crew) await(t testing.TB, holds func(worker int, p progress) bool) {
 	t.Helper()
 	for i, w := range c.workers {
-		for !holds(i, w.now()) {
+		for {
+			if p, _ := w.now(); holds(i, p) {
+				break
+			}
 			select {
 			case m, ok := <-w.reports:
 				c.fatalf(t, "a process of the load has ended too soon: %v, %s", ok, m.Error)
@@ -206,17 +211,26 @@ func (c *crew) await(t testing.TB, holds func(worker int, p progress) bool) {
 // more returns when each process has ended some more calls.
 func (c *crew) more(t testing.TB, calls int64) {
 	t.Helper()
-	var before []int64
-	for _, w := range c.workers {
-		before = append(before, w.now().Ended)
-	}
-	c.await(t, func(i int, p progress) bool { return p.Ended >= before[i]+calls })
+	before := c.look(t)
+	c.await(t, func(i int, p progress) bool { return p.Ended >= before[i].Ended+calls })
 }
 
-// failed returns the failed calls of each process.
-func (c *crew) failed() (all []int64) {
+// look returns the progress that each process has made by now, or later. A message that arrives may
+// be older; the one after it is not.
+func (c *crew) look(t testing.TB) (all []progress) {
+	t.Helper()
+	var seen []int
 	for _, w := range c.workers {
-		all = append(all, w.now().Failed)
+		_, n := w.now()
+		seen = append(seen, n)
+	}
+	c.await(t, func(i int, _ progress) bool {
+		_, n := c.workers[i].now()
+		return n >= seen[i]+2
+	})
+	for _, w := range c.workers {
+		p, _ := w.now()
+		all = append(all, p)
 	}
 	return all
 }

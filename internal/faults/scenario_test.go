@@ -84,7 +84,7 @@ func (s system) suffer(t *testing.T, f fault) {
 		prefix := fmt.Sprintf("faults%d", runs.Add(1))
 		load.start(t, s.with(r.fault.by, timeout, prefix))
 		load.await(t, func(_ int, p progress) bool { return p.Admitted >= callsBefore })
-		failed := load.failed()
+		before := load.look(t)
 		var lost loss
 		began := time.Now()
 		f.strike(r)
@@ -105,7 +105,7 @@ func (s system) suffer(t *testing.T, f fault) {
 		}
 		r.hold(mended)
 		if f.fails {
-			load.await(t, func(i int, p progress) bool { return p.Failed > failed[i] })
+			load.await(t, func(i int, p progress) bool { return p.Failed > before[i].Failed })
 		}
 		load.await(t, func(_ int, p progress) bool { return p.Streak >= callsAfter })
 		r.judge(load.stop(t), prefix, lost, mended)

@@ -36,7 +36,7 @@ func newRow(r *run, calls []call, f findings, mended time.Time) row {
 	var first, last int64 // end of the first admitted call, and of the last failed one, after the mend
 	inTime := 0
 	for _, c := range calls {
-		d := time.Duration(c.End - c.Start)
+		d := c.Took
 		if c.Effect == refused {
 			refusals = append(refusals, d)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -73,12 +74,18 @@ func (e *engine) Swap(ctx context.Context, name string, old swap.Cell, next swap
 		if swapped = err == nil; errors.Is(err, memcache.ErrCASConflict) || errors.Is(err, memcache.ErrNotStored) || errors.Is(err, memcache.ErrCacheMiss) {
 			err = nil
 		}
-		if errors.Is(err, memcache.ErrServerError) { // it has refused: there is no room
+		if refused(err) {
 			err = fmt.Errorf("%w; %w", err, swap.ErrNothingDone)
 		}
 		return err
 	})
 	return swapped, err
+}
+
+// refused reports whether the server refused a write, as when it has no memory left. The client
+// returns ErrServerError only for a reply without a text.
+func refused(err error) bool {
+	return errors.Is(err, memcache.ErrServerError) || err != nil && strings.Contains(err.Error(), `: "SERVER_ERROR `)
 }
 
 // use calls f, which speaks to the server of a name, when there are not too many that do.

@@ -189,8 +189,8 @@ func TestFullServerWithoutEvictions(t *testing.T) {
 	ask(t, server, fill.String(), "VERSION")
 	for _, key := range []string{"new", "some"} {
 		_, err := b.Do(t.Context(), key, algorithm.Op{Cost: 1}, store.OwnClock)
-		if err == nil || !strings.Contains(err.Error(), "out of memory") {
-			t.Errorf("%s: error %v, want one that says that it is full", key, err)
+		if !errors.Is(err, store.ErrNothingDone) || !strings.Contains(err.Error(), "out of memory") {
+			t.Errorf("%s: error %v, want ErrNothingDone and that the memory is full", key, err)
 		}
 	}
 	if v := take(t, b, "all", 1, store.OwnClock); v.Granted != -1 {
