@@ -31,6 +31,7 @@ var arrows = map[string][]string{
 	"internal/nearest":       {},
 	"internal/panics":        {},
 	"internal/testcert":      {},
+	"internal/testpipe":      {},
 	"identity/bearer":        {"identity"},
 	"policy":                 {"", "algorithm", "store", "store/memory", "identity", "internal/fallback", "internal/follow", "internal/nearest", "internal/panics"},
 	"policy/clients":         {"", "identity", "policy", "internal/nearest"},

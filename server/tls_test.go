@@ -442,3 +442,46 @@ func TestAdminOverTLS(t *testing.T) {
 		t.Errorf("at loopback the metrics are\n%s", weirOnly(got))
 	}
 }
+
+// A client whose authority is removed can't come back with the session of an earlier connection.
+func TestSessionsEndWithTheirAuthority(t *testing.T) {
+	a, other := testcert.New(t), testcert.New(t)
+	cfg, pair := secure(t, a)
+	cfg.TLSClientCA = filepath.Join(t.TempDir(), "ca.pem")
+	trust := func(authority *testcert.Authority) {
+		text, err := os.ReadFile(authority.File)
+		if err == nil {
+			err = os.WriteFile(cfg.TLSClientCA, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	trust(a)
+	s := start(t, cfg)
+	config := &tls.Config{RootCAs: a.Pool(), ClientSessionCache: tls.NewLRUClientSessionCache(1)}
+	client := pair.Load(t)
+	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &client, nil }
+	resumes := func() (bool, error) {
+		c, err := tls.Dial("tcp", s.RESPAddr().String(), config)
+		if err != nil {
+			return false, err
+		}
+		defer c.Close()
+		_, _ = io.WriteString(c, "PING\r\n")
+		_, err = bufio.NewReader(c).ReadString('\n')
+		return c.ConnectionState().DidResume, err
+	}
+	for i, want := range []bool{false, true} {
+		if got, err := resumes(); got != want || err != nil {
+			t.Errorf("connection %d resumes a session: %v, %v", i, got, err)
+		}
+	}
+	trust(other)
+	if err := s.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := resumes(); err == nil {
+		t.Errorf("a client of an authority that was removed is served, by a session: %v", got)
+	}
+}

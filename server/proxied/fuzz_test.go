@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weirlimit/weir/internal/testpipe"
 	"github.com/weirlimit/weir/server/proxied"
 )
 
@@ -15,7 +16,7 @@ type verdict struct{ client, rest string }
 
 // judge sends bytes from a proxy, so many at once, and returns what becomes of the connection.
 func judge(sent []byte, piece int) verdict {
-	inner := newPipes()
+	inner := testpipe.New()
 	l := proxied.Listen(inner, ten)
 	defer l.Close()
 	accepted := make(chan net.Conn, 1)
@@ -24,7 +25,7 @@ func judge(sent []byte, piece int) verdict {
 			accepted <- c
 		}
 	}()
-	client, server := inner.dial(proxy)
+	client, server := inner.Dial(proxy)
 	go func() {
 		defer client.Close()
 		for len(sent) > 0 {
@@ -36,7 +37,7 @@ func judge(sent []byte, piece int) verdict {
 		}
 	}()
 	select {
-	case <-server.closed:
+	case <-server.Closed:
 		return verdict{}
 	case c := <-accepted:
 		rest, _ := io.ReadAll(c)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weirlimit/weir/internal/testpipe"
 	"github.com/weirlimit/weir/server/proxied"
 )
 
@@ -159,11 +160,11 @@ func TestMappedProxiesAreProxies(t *testing.T) {
 
 // A proxy on the same link has a zone in its address, which names the interface of this machine.
 func TestProxiesWithAZoneAreProxies(t *testing.T) {
-	inner := newPipes()
+	inner := testpipe.New()
 	l := proxied.Listen(inner, proxied.Options{From: []netip.Prefix{netip.MustParsePrefix("fe80::/10")}})
 	defer l.Close()
 	go func() {
-		client, _ := inner.dial(tcp("[fe80::1%eth0]:99"))
+		client, _ := inner.Dial(tcp("[fe80::1%eth0]:99"))
 		_, _ = io.WriteString(client, hello)
 	}()
 	if got := accept(t, l).RemoteAddr().String(); got != "192.0.2.7:1234" {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weirlimit/weir/internal/testpipe"
 	"github.com/weirlimit/weir/server/proxied"
 )
 
@@ -35,7 +36,7 @@ func accept(t *testing.T, l net.Listener) net.Conn {
 
 func TestSlowHeadersDelayNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inner, start := newPipes(), time.Now()
+		inner, start := testpipe.New(), time.Now()
 		l := proxied.Listen(inner, ten)
 		defer l.Close()
 		go func() {
@@ -43,8 +44,8 @@ func TestSlowHeadersDelayNobodyElse(t *testing.T) {
 				c.Close()
 			}
 		}()
-		_, silent := inner.dial(proxy)
-		trickle, trickled := inner.dial(proxy)
+		_, silent := inner.Dial(proxy)
+		trickle, trickled := inner.Dial(proxy)
 		gone := make(chan struct{})
 		go func() {
 			defer close(gone)
@@ -55,8 +56,8 @@ func TestSlowHeadersDelayNobodyElse(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 		}()
-		inner.dial(stranger) // for who accepts above
-		quick, _ := inner.dial(proxy)
+		inner.Dial(stranger) // for who accepts above
+		quick, _ := inner.Dial(proxy)
 		go func() { _, _ = io.WriteString(quick, hello) }()
 		if got := accept(t, l).RemoteAddr().String(); got != "192.0.2.7:1234" {
 			t.Errorf("accepted %s, want who sent a header", got)
@@ -64,8 +65,8 @@ func TestSlowHeadersDelayNobodyElse(t *testing.T) {
 		if waited := time.Since(start); waited != 0 {
 			t.Errorf("accepted after %v, want at once", waited)
 		}
-		<-silent.closed
-		<-trickled.closed
+		<-silent.Closed
+		<-trickled.Closed
 		if waited := time.Since(start); waited != proxied.DefaultTimeout {
 			t.Errorf("those without a header are closed after %v, want %v", waited, proxied.DefaultTimeout)
 		}
@@ -80,15 +81,15 @@ func TestSlowHeadersDelayNobodyElse(t *testing.T) {
 func TestWhatIsNoHeaderIsNotWaitedFor(t *testing.T) {
 	for _, sent := range []string{"PING\r\n", "PROXIES", "PROXY \n", "\r\n\r\n\r", "G", "\x16", two(0x31, 0, "")[:13], two(0x21, 0x41, "")[:14]} {
 		synctest.Test(t, func(t *testing.T) {
-			inner, start := newPipes(), time.Now()
+			inner, start := testpipe.New(), time.Now()
 			l := proxied.Listen(inner, ten)
 			defer l.Close()
 			go func() { _, _ = l.Accept() }()
-			client, server := inner.dial(proxy)
+			client, server := inner.Dial(proxy)
 			if _, err := io.WriteString(client, sent); err != nil {
 				t.Error(err)
 			}
-			<-server.closed
+			<-server.Closed
 			if waited := time.Since(start); waited != 0 {
 				t.Errorf("%q is closed after %v, want at once", sent, waited)
 			}
@@ -99,11 +100,11 @@ func TestWhatIsNoHeaderIsNotWaitedFor(t *testing.T) {
 // The deadline of the header is not that of the connection.
 func TestConnectionsAreGivenWithoutADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inner := newPipes()
+		inner := testpipe.New()
 		l := proxied.Listen(inner, ten)
 		defer l.Close()
 		go func() {
-			client, _ := inner.dial(proxy)
+			client, _ := inner.Dial(proxy)
 			_, _ = io.WriteString(client, hello)
 			time.Sleep(time.Hour)
 			_, _ = io.WriteString(client, ", world")
@@ -116,11 +117,11 @@ func TestConnectionsAreGivenWithoutADeadline(t *testing.T) {
 }
 
 func TestWhatIsReadInSmallPieces(t *testing.T) {
-	inner := newPipes()
+	inner := testpipe.New()
 	l := proxied.Listen(inner, ten)
 	defer l.Close()
 	go func() {
-		client, _ := inner.dial(proxy)
+		client, _ := inner.Dial(proxy)
 		_, _ = io.WriteString(client, hello)
 		_, _ = io.WriteString(client, ", world")
 		_ = client.Close()
@@ -141,7 +142,7 @@ func TestWhatIsReadInSmallPieces(t *testing.T) {
 func TestHeadersAwaitedAreBounded(t *testing.T) {
 	const most = 1024
 	synctest.Test(t, func(t *testing.T) {
-		inner := newPipes()
+		inner := testpipe.New()
 		var log logged
 		l := proxied.Listen(inner, proxied.Options{From: ten.From, Log: log.logger()})
 		defer l.Close()
@@ -154,20 +155,20 @@ func TestHeadersAwaitedAreBounded(t *testing.T) {
 			accepted <- c
 		}()
 		for range most {
-			inner.dial(proxy)
+			inner.Dial(proxy)
 		}
-		_, excess := inner.dial(proxy)
-		<-excess.closed
+		_, excess := inner.Dial(proxy)
+		<-excess.Closed
 		if n := l.Refused(); n != 1 || !strings.Contains(log.String(), "too many") {
 			t.Errorf("%d were refused, want 1; log: %s", n, log.String())
 		}
-		inner.dial(stranger)
+		inner.Dial(stranger)
 		if got := (<-accepted).RemoteAddr(); got != net.Addr(stranger) {
 			t.Errorf("accepted %v, want who need not send a header", got)
 		}
 		time.Sleep(proxied.DefaultTimeout)
 		synctest.Wait()
-		client, _ := inner.dial(proxy) // there is room again
+		client, _ := inner.Dial(proxy) // there is room again
 		go func() { _, _ = io.WriteString(client, hello) }()
 		if got := accept(t, l).RemoteAddr().String(); got != "192.0.2.7:1234" {
 			t.Errorf("accepted %s, want who sent a header", got)
@@ -177,23 +178,23 @@ func TestHeadersAwaitedAreBounded(t *testing.T) {
 
 func TestCloseEndsWhatIsAwaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inner := newPipes()
+		inner := testpipe.New()
 		l := proxied.Listen(inner, ten)
 		go func() {
-			client, _ := inner.dial(proxy)
+			client, _ := inner.Dial(proxy)
 			_, _ = io.WriteString(client, hello)
 		}()
 		mine := accept(t, l)
-		_, awaited := inner.dial(proxy)
-		client, ready := inner.dial(proxy) // with a header, and accepted by nobody
+		_, awaited := inner.Dial(proxy)
+		client, ready := inner.Dial(proxy) // with a header, and accepted by nobody
 		_, _ = io.WriteString(client, hello)
 		synctest.Wait()
 		start := time.Now()
 		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
-		<-awaited.closed
-		<-ready.closed
+		<-awaited.Closed
+		<-ready.Closed
 		if waited := time.Since(start); waited != 0 {
 			t.Errorf("what is awaited is closed after %v, want at once", waited)
 		}
@@ -217,17 +218,17 @@ func TestCloseEndsWhatIsAwaited(t *testing.T) {
 func TestCloseLeavesWhatWasAccepted(t *testing.T) {
 	for range 50 {
 		synctest.Test(t, func(t *testing.T) {
-			inner := newPipes()
+			inner := testpipe.New()
 			l := proxied.Listen(inner, ten)
-			go inner.dial(stranger)
+			go inner.Dial(stranger)
 			accept(t, l)
-			client, server := inner.dial(proxy)
+			client, server := inner.Dial(proxy)
 			_, _ = io.WriteString(client, hello)
 			synctest.Wait() // until the header is read, and somebody has to accept
 			accept(t, l)
 			l.Close()
 			select {
-			case <-server.closed:
+			case <-server.Closed:
 				t.Error("a connection that was accepted is closed")
 			default:
 			}
@@ -245,7 +246,7 @@ func mustRead(t *testing.T, c net.Conn, b []byte) string {
 }
 
 func TestCloseBeforeAnythingIsAccepted(t *testing.T) {
-	l := proxied.Listen(newPipes(), ten)
+	l := proxied.Listen(testpipe.New(), ten)
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
@@ -256,15 +257,15 @@ func TestCloseBeforeAnythingIsAccepted(t *testing.T) {
 
 // Such as too many open files: who accepts decides what to do, and goes on.
 func TestErrorsOfTheListenerBelowArePassedOn(t *testing.T) {
-	inner := newPipes()
+	inner := testpipe.New()
 	l := proxied.Listen(inner, ten)
 	defer l.Close()
-	go func() { inner.incoming <- syscall.EMFILE }()
+	go func() { inner.Incoming <- syscall.EMFILE }()
 	_, err := l.Accept()
 	if temporary, ok := err.(interface{ Temporary() bool }); !ok || !temporary.Temporary() {
 		t.Errorf("got %v, want the temporary error as it is", err)
 	}
-	go inner.dial(stranger)
+	go inner.Dial(stranger)
 	if got := accept(t, l).RemoteAddr(); got != net.Addr(stranger) {
 		t.Errorf("accepted %v after an error", got)
 	}
