@@ -167,10 +167,10 @@ func TestTLSMismatch(t *testing.T) {
 	cfg.Log = new(record).logger()
 	secured, open := start(t, cfg), start(t, server.Config{})
 	for text, want := range map[string]string{
-		"PING\r\n":               "-ERR TLS required: this port speaks TLS (redis-cli --tls, rediss://)\r\n",
-		"*1\r\n$4\r\nPING\r\n":   "-ERR TLS required: this port speaks TLS (redis-cli --tls, rediss://)\r\n",
-		"AUTH user secret\r\n":   "-ERR TLS required: this port speaks TLS (redis-cli --tls, rediss://)\r\n",
-		"GET / HTTP/1.1\r\n\r\n": "-ERR TLS required: this port speaks TLS (redis-cli --tls, rediss://)\r\n",
+		"PING\r\n":               "-ERR TLS required: this port speaks TLS (redis-cli --tls, rediss://, weirs://)\r\n",
+		"*1\r\n$4\r\nPING\r\n":   "-ERR TLS required: this port speaks TLS (redis-cli --tls, rediss://, weirs://)\r\n",
+		"AUTH user secret\r\n":   "-ERR TLS required: this port speaks TLS (redis-cli --tls, rediss://, weirs://)\r\n",
+		"GET / HTTP/1.1\r\n\r\n": "-ERR TLS required: this port speaks TLS (redis-cli --tls, rediss://, weirs://)\r\n",
 	} {
 		if line, err := say(t, secured.RESPAddr().String(), text); line != want {
 			t.Errorf("%q at the TLS port of RESP is answered %q, %v", text, line, err)

@@ -38,7 +38,7 @@ var schemes = map[string]opener{
 	"redis+sentinel": openRedis, "rediss+sentinel": openRedis,
 	"postgres": openPostgres, "postgresql": openPostgres,
 	"memcached": openMemcached,
-	"weir":      openRemote,
+	"weir":      openRemote, "weirs": openRemote,
 }
 
 // Accepted says what a URL may be.

@@ -61,7 +61,7 @@ func TestWarnings(t *testing.T) {
 		"postgres://[::1]:5/db":                         "",
 		"postgres:///db?host=/run/postgresql":           "",
 		"memcached://10.0.0.1":                          "",
-		"weir://10.0.0.1":                               "",
+		"weir://10.0.0.1":                               "weirs://",
 		"memory":                                        "",
 		"sqlite:clients.db":                             "",
 		"redis://u:p@a:1@b":                             exposed, // not opened

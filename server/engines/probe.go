@@ -14,11 +14,11 @@ var probeTime = time.Second
 
 // defaultPorts are the ports of URLs without a port.
 var defaultPorts = map[string]string{
-	"redis": "6379", "rediss": "6379", "postgres": "5432", "postgresql": "5432", "memcached": "11211", "weir": "6380",
+	"redis": "6379", "rediss": "6379", "postgres": "5432", "postgresql": "5432", "memcached": "11211", "weir": "6380", "weirs": "6380",
 }
 
 // speaks is the protocol of each kind of engine.
-var speaks = map[string]string{"redis": "redis", "rediss": "tls", "postgres": "postgres", "postgresql": "postgres", "memcached": "memcached", "weir": "redis"}
+var speaks = map[string]string{"redis": "redis", "rediss": "tls", "postgres": "postgres", "postgresql": "postgres", "memcached": "memcached", "weir": "redis", "weirs": "tls"}
 
 // mismatch returns the reason for which the server of a URL can't be the engine of the scheme, with
 // the right scheme; or "" if the server answers in the protocol of the scheme, or not at all. It
@@ -37,12 +37,12 @@ func mismatch(ctx context.Context, url string) string {
 	if mode != "" {
 		mode = "+" + mode
 	}
-	redis := kind == "redis" || kind == "rediss"
+	plain := strings.TrimSuffix(kind, "s") // redis or weir, whose scheme with TLS has an s
 	switch {
-	case found == "redis" && redis:
-		return "the server at " + address + " does not speak TLS; accepted: redis" + mode + "://"
-	case found == "tls" && redis:
-		return "the server at " + address + " speaks TLS; accepted: rediss" + mode + "://"
+	case found == "redis" && speaks[kind] == "tls":
+		return "the server at " + address + " does not speak TLS; accepted: " + plain + mode + "://"
+	case found == "tls" && speaks[kind] == "redis":
+		return "the server at " + address + " speaks TLS; accepted: " + kind + "s" + mode + "://"
 	case found == "tls":
 		return "the server at " + address + " speaks TLS at once, which " + kind + ":// does not; accepted: the port of the engine"
 	case found == "http":
@@ -75,6 +75,8 @@ func firstAddress(kind, mode, rest string) string {
 func protocol(ctx context.Context, address string) string {
 	reply := exchange(ctx, address, "PING\r\n")
 	switch {
+	case strings.HasPrefix(reply, "-ERR TLS"): // a weir server
+		return "tls"
 	case strings.HasPrefix(reply, "+"), strings.HasPrefix(reply, "-"):
 		return "redis"
 	case strings.HasPrefix(reply, "ERROR"):

@@ -1,12 +1,16 @@
 package engines_test
 
 import (
+	"context"
+	"errors"
 	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/weirlimit/weir/internal/testcert"
+	"github.com/weirlimit/weir/server"
 	"github.com/weirlimit/weir/server/engines"
 	"github.com/weirlimit/weir/store/storetest/engine"
 )
@@ -16,6 +20,29 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	engine.Close()
 	os.Exit(code)
+}
+
+// daemon runs a weir server until the test ends, and returns the address of its Redis protocol.
+func daemon(t *testing.T, cfg server.Config) string {
+	t.Helper()
+	cfg.RESP, cfg.HTTP, cfg.Admin = "0", server.Off, server.Off
+	s, err := server.New(cfg)
+	if err == nil {
+		err = s.Open(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := errors.Join(<-done, s.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return s.RESPAddr().String()
 }
 
 // The error for a URL with the wrong scheme names the right scheme, and no password.
@@ -30,6 +57,9 @@ func TestServersOfOtherProtocols(t *testing.T) {
 	locked := host(engine.Redis(t, "--requirepass", "other").URL())
 	tls, plain := httptest.NewTLSServer(nil), httptest.NewServer(nil)
 	defer tls.Close()
+	authority := testcert.New(t)
+	pair := authority.Issue(t, "weir")
+	weir, weirs := daemon(t, server.Config{}), daemon(t, server.Config{TLSCert: pair.Cert, TLSKey: pair.Key})
 	defer plain.Close()
 	secure, web := tls.Listener.Addr().String(), plain.Listener.Addr().String()
 	for url, want := range map[string]string{
@@ -44,6 +74,9 @@ func TestServersOfOtherProtocols(t *testing.T) {
 		"postgres://u:swordfish@" + secure + "/db?connect_timeout=1": secure + " speaks TLS at once, which postgres:// does not",
 		"memcached://" + redis + "?timeout=200ms":                    redis + " speaks the protocol of Redis",
 		"weir://" + memcached + "?timeout=200ms":                     memcached + " speaks the protocol of memcached; accepted: memcached://",
+		"weirs://u:swordfish@" + weir + "?timeout=200ms":             weir + " does not speak TLS; accepted: weir://",
+		"weir://u:swordfish@" + weirs + "?timeout=1m":                weirs + " speaks TLS; accepted: weirs://",
+		"weirs://" + weirs + "?timeout=1m":                           "certificate signed by unknown authority",
 		"redis://u:swordfish@" + locked:                              "WRONGPASS",
 		"redis://127.0.0.1:1":                                        "connection refused",
 		"redis+sentinel://:swordfish@" + redis + "/m":                "this is a server that is none",

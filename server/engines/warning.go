@@ -10,16 +10,16 @@ import (
 
 // Warning returns a warning about the URL of a store or of a database of clients, with its remedy,
 // if somebody on the network could read or change the traffic; otherwise "". There is no warning
-// for this machine, nor for memcached and weir servers, which have no remedy.
+// for this machine, nor for memcached, which has no remedy.
 func Warning(text string) string {
 	scheme, rest, _ := strings.Cut(text, "://")
 	kind, _, _ := strings.Cut(scheme, "+")
 	switch {
-	case kind == "redis" && beyondLoopback(rest) && strings.Contains(rest, "@"):
-		return "the password and the keys go over the network as they are: rediss:// encrypts them"
-	case kind == "redis" && beyondLoopback(rest):
-		return "the keys, which may be names of clients, go over the network as they are: rediss:// encrypts them"
-	case kind == "rediss" && beyondLoopback(rest) && unverified(rest):
+	case (kind == "redis" || kind == "weir") && beyondLoopback(rest) && strings.Contains(rest, "@"):
+		return "the password and the keys go over the network as they are: " + kind + "s:// encrypts them"
+	case (kind == "redis" || kind == "weir") && beyondLoopback(rest):
+		return "the keys, which may be names of clients, go over the network as they are: " + kind + "s:// encrypts them"
+	case (kind == "rediss" || kind == "weirs") && beyondLoopback(rest) && unverified(rest):
 		return "the certificate of the server is not verified, so another server can take its place: leave out insecure_skip_verify, and name its authority with ca="
 	case (kind == "postgres" || kind == "postgresql") && postgresUnverified(text):
 		return "the server is not verified, so another one can take its place and read the password: sslmode=verify-full verifies it"
@@ -46,7 +46,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// unverified reports whether the parameters of a URL of Redis turn off the verification of
+// unverified reports whether the parameters of a URL turn off the verification of
 // certificates.
 func unverified(rest string) bool {
 	_, query, _ := strings.Cut(rest, "?")

@@ -125,7 +125,7 @@ var refusals = map[guard.Reason][]byte{
 }
 
 // TLSRequired is the reply to a client that does not speak TLS at a port with TLS.
-var TLSRequired = []byte("-ERR TLS required: this port speaks TLS (redis-cli --tls, rediss://)\r\n")
+var TLSRequired = []byte("-ERR TLS required: this port speaks TLS (redis-cli --tls, rediss://, weirs://)\r\n")
 
 // forget is called by a connection when it ends.
 func (s *Server) forget(c *conn) {

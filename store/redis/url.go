@@ -2,16 +2,16 @@ package redis
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/weirlimit/weir/internal/urltls"
 )
 
 // An address is a URL, read.
@@ -75,7 +75,7 @@ func parseURL(text string) (*address, error) {
 		ReadBufferEachConn: 1 << 16, WriteBufferEachConn: 1 << 16,
 	}}
 	if kind.tls {
-		a.client.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+		a.client.TLSConfig = new(tls.Config) // which readQuery replaces
 	}
 	if err := a.readUser(user); err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func (a *address) readDatabase(text string, cluster bool) error {
 }
 
 // parameters are what may follow the ? in a URL.
-const parameters = "timeout, dial_timeout, prefix, client_name; with TLS: ca, cert, key, server_name, insecure_skip_verify; " +
+const parameters = "timeout, dial_timeout, prefix, client_name; with TLS: " + urltls.Names + "; " +
 	"with sentinels: sentinel_user, sentinel_password"
 
 func (a *address) readQuery(text string, sentinel bool) error {
@@ -172,30 +172,25 @@ func (a *address) readQuery(text string, sentinel bool) error {
 	if err != nil {
 		return refuse("query", "(not shown)", "name=value&name=value, with %XX for special characters")
 	}
-	var cert, key string
+	var secure urltls.Parameters
 	for name, values := range query {
 		if len(values) > 1 {
 			return refuse("parameter "+name, "twice", "once")
 		}
-		if err := a.readParameter(name, values[0], sentinel, &cert, &key); err != nil {
+		if err := a.readParameter(name, values[0], sentinel, &secure); err != nil {
 			return err
 		}
 	}
-	if (cert == "") != (key == "") {
-		return refuse("cert and key", cert+key, "both, or none")
-	}
-	if cert == "" {
+	if a.client.TLSConfig == nil {
 		return nil
 	}
-	pair, err := tls.LoadX509KeyPair(cert, key)
-	if err != nil {
-		return fmt.Errorf("redis: URL has cert %q and key %q: %w", cert, key, err)
+	if a.client.TLSConfig, err = secure.Config(); err != nil {
+		return fmt.Errorf("redis: URL has %w", err)
 	}
-	a.client.TLSConfig.Certificates = []tls.Certificate{pair}
 	return nil
 }
 
-func (a *address) readParameter(name, value string, sentinel bool, cert, key *string) error {
+func (a *address) readParameter(name, value string, sentinel bool, secure *urltls.Parameters) error {
 	var err error
 	switch name {
 	case "timeout":
@@ -215,43 +210,15 @@ func (a *address) readParameter(name, value string, sentinel bool, cert, key *st
 		} else {
 			a.client.Sentinel.Password = value
 		}
-	case "ca", "cert", "key", "server_name", "insecure_skip_verify":
-		if a.client.TLSConfig == nil {
+	default:
+		if a.client.TLSConfig == nil || !urltls.Has(name) {
 			return refuse("parameter", name, parameters)
 		}
-		return a.readTLS(name, value, cert, key)
-	default:
-		return refuse("parameter", name, parameters)
+		if err = secure.Set(name, value); err != nil {
+			return fmt.Errorf("redis: URL has %w", err)
+		}
 	}
 	return err
-}
-
-func (a *address) readTLS(name, value string, cert, key *string) error {
-	switch name {
-	case "cert":
-		*cert = value
-	case "key":
-		*key = value
-	case "server_name":
-		a.client.TLSConfig.ServerName = value
-	case "ca":
-		pem, err := os.ReadFile(value) //nolint:gosec // the path is the operator's
-		if err != nil {
-			return fmt.Errorf("redis: URL has ca %q: %w", value, err)
-		}
-		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM(pem) {
-			return refuse("ca", value, "a file with certificates in PEM")
-		}
-		a.client.TLSConfig.RootCAs = pool
-	default:
-		skip, err := strconv.ParseBool(value)
-		if err != nil {
-			return refuse(name, value, "true or false")
-		}
-		a.client.TLSConfig.InsecureSkipVerify = skip
-	}
-	return nil
 }
 
 func readTimeout(name, value string) (time.Duration, error) {

@@ -39,11 +39,14 @@ type Store struct {
 
 // Open connects to the server that a URL names:
 //
-//	weir://host[:port][?timeout=1s&prefix=name]
+//	weir://[user:secret@]host[:port][?timeout=1s&prefix=name]
+//	weirs://[user:secret@]host[:port][?ca=file&cert=file&key=file&server_name=name&insecure_skip_verify=true]
 //
-// The port is 6380 unless the URL says. It asks the server what it can do, and fails if it is no weir server.
+// weirs is for TLS: ca has the authorities of the server, if the system does not have them, and cert
+// and key are the certificate of the client, whose files are read again for each connection. The port
+// is 6380 unless the URL says. Open asks the server what it can do, and fails if it is no weir server.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
-	address, o, err := parse(url, o)
+	target, o, err := parse(url, o)
 	if err != nil {
 		return nil, err
 	}
@@ -53,9 +56,9 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
 	}
-	s := &Store{address: address, options: o}
-	if s.client, err = dial(ctx, address, o.Timeout); err != nil {
-		return nil, fmt.Errorf("remote: no weir server can be reached at %s: %w", address, err)
+	s := &Store{address: target.host, options: o}
+	if s.client, err = dial(ctx, target, o.Timeout); err != nil {
+		return nil, fmt.Errorf("remote: no weir server can be reached at %s: %w", target.host, err)
 	}
 	if err := s.greet(ctx); err != nil {
 		s.client.Close()
@@ -65,12 +68,11 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 }
 
 // dial makes a client, which connects.
-func dial(ctx context.Context, address string, timeout time.Duration) (rueidis.Client, error) {
+func dial(ctx context.Context, target *address, timeout time.Duration) (rueidis.Client, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	option := rueidis.ClientOption{
-		InitAddress:       []string{address},
+	option := target.option(rueidis.ClientOption{
 		ForceSingleClient: true,
 		AlwaysRESP2:       true,
 		AlwaysPipelining:  true, // a reader on each connection learns that it is gone before a command does
@@ -79,7 +81,7 @@ func dial(ctx context.Context, address string, timeout time.Duration) (rueidis.C
 		Dialer:            net.Dialer{Timeout: timeout},
 		ConnWriteTimeout:  timeout + time.Second, // gives up a connection some time after the operations on it were
 		ClientSetInfo:     rueidis.DisableClientSetInfo,
-	}
+	})
 	type result struct {
 		client rueidis.Client
 		err    error

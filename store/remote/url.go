@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -9,40 +10,83 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/rueidis"
+
+	"github.com/weirlimit/weir/internal/urltls"
 	"github.com/weirlimit/weir/store"
 )
 
 const (
-	scheme      = "weir"
+	plainScheme, tlsScheme = "weir", "weirs"
+
 	defaultPort = "6380"
 )
 
-// parse reads a URL, and returns the address in it. What it says of errors never has a password in it.
-func parse(text string, o Options) (address string, _ Options, err error) {
-	found, rest, ok := strings.Cut(text, "://")
-	if !ok || found != scheme {
-		if !ok {
-			found = ""
+// An address is the part of a URL that leads to a server.
+type address struct {
+	host         string // host:port
+	user, secret string // empty: none
+	tls          *tls.Config
+}
+
+// option completes the option of a client.
+func (a *address) option(o rueidis.ClientOption) rueidis.ClientOption {
+	o.InitAddress, o.Username, o.Password, o.TLSConfig = []string{a.host}, a.user, a.secret, a.tls
+	return o
+}
+
+// parse reads a URL, and returns the address in it. Errors never contain a secret.
+func parse(text string, o Options) (*address, Options, error) {
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok || scheme != plainScheme && scheme != tlsScheme {
+		if !ok || strings.ContainsAny(scheme, ":@/?#") { // there may be a secret in it
+			scheme = ""
 		}
-		return "", o, fmt.Errorf("remote: URL has scheme %.20q; accepted: weir://host:port", found)
+		return nil, o, fmt.Errorf("remote: URL has scheme %.20q; accepted: weir://host:port, or weirs://host:port for TLS", scheme)
+	}
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 && strings.Contains(rest[i:], "@") {
+		return nil, o, errors.New("remote: URL has an @ after the server; accepted: %XX for the characters :/?#@% of a secret or a parameter")
 	}
 	rest, query, _ := strings.Cut(rest, "?")
-	if strings.Contains(rest, "@") {
-		return "", o, errors.New("remote: URL names a user; accepted: none, as weir servers have no passwords")
+	a := new(address)
+	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
+		if err := a.setUser(rest[:i]); err != nil {
+			return nil, o, err
+		}
+		rest = rest[i+1:]
 	}
-	if address, err = hostPort(strings.TrimSuffix(rest, "/")); err != nil {
-		return "", o, err
+	var err error
+	if a.host, err = hostPort(strings.TrimSuffix(rest, "/")); err != nil {
+		return nil, o, err
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return "", o, errors.New("remote: URL has parameters that can't be read; accepted: name=value&name=value")
+		return nil, o, errors.New("remote: URL has parameters that can't be read; accepted: name=value&name=value")
 	}
+	var secure urltls.Parameters
 	for name, list := range values {
-		if err := o.set(name, list); err != nil {
-			return "", o, err
+		if err := o.set(name, list, scheme == tlsScheme, &secure); err != nil {
+			return nil, o, err
 		}
 	}
-	return address, o, nil
+	if scheme == tlsScheme {
+		if a.tls, err = secure.Config(); err != nil {
+			return nil, o, fmt.Errorf("remote: URL has %w", err)
+		}
+	}
+	return a, o, nil
+}
+
+// setUser reads user:secret.
+func (a *address) setUser(text string) error {
+	user, secret, _ := strings.Cut(text, ":")
+	var err, err2 error
+	a.user, err = url.PathUnescape(user)
+	a.secret, err2 = url.PathUnescape(secret)
+	if err != nil || err2 != nil || a.user == "" || a.secret == "" {
+		return errors.New("remote: URL has a user (not shown); accepted: user:secret@, with %XX for the characters :/?#@%")
+	}
+	return nil
 }
 
 func hostPort(text string) (string, error) {
@@ -56,8 +100,8 @@ func hostPort(text string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// set sets an option that the program left open.
-func (o *Options) set(name string, values []string) error {
+// set sets an option that the program left open, or a parameter of TLS.
+func (o *Options) set(name string, values []string, overTLS bool, secure *urltls.Parameters) error {
 	value := values[0]
 	switch {
 	case len(values) > 1:
@@ -76,6 +120,11 @@ func (o *Options) set(name string, values []string) error {
 			o.Timeout = d
 		}
 		return nil
+	case overTLS && urltls.Has(name):
+		if err := secure.Set(name, value); err != nil {
+			return fmt.Errorf("remote: URL has %w", err)
+		}
+		return nil
 	}
-	return fmt.Errorf("remote: URL has the parameter %.50q; accepted: timeout, prefix", name)
+	return fmt.Errorf("remote: URL has the parameter %.50q; accepted: timeout, prefix; with weirs:// %s", name, urltls.Names)
 }
