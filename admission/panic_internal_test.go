@@ -5,16 +5,17 @@ import (
 	"io"
 	"log/slog"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
 // A frail holding panics when it is renewed and settled.
-type frail struct{ renewals int }
+type frail struct{ renewals atomic.Int64 }
 
 func (f *frail) renew(context.Context) (bool, error) {
-	f.renewals++
+	f.renewals.Add(1)
 	time.Sleep(time.Second)
 	panic("renew")
 }
@@ -28,13 +29,13 @@ func TestPanicsWhileARequestIsRenewed(t *testing.T) {
 		h := newHeld(&Gate{opts: Options{Log: slog.New(slog.NewTextHandler(io.Discard, nil))}}, httptest.NewRequest("GET", "/", nil), 0, &f)
 		h.renewEvery(30 * time.Second)
 		time.Sleep(21*time.Second + 500*time.Millisecond)
-		if f.renewals != 2 {
-			t.Errorf("%d renewals in 21.5 s, want 2", f.renewals)
+		if n := f.renewals.Load(); n != 2 {
+			t.Errorf("%d renewals in 21.5 s, want 2", n)
 		}
 		h.giveBack() // a renewal is in progress
 		time.Sleep(time.Minute)
-		if f.renewals != 2 {
-			t.Errorf("%d renewals after the settlement, want 2", f.renewals)
+		if n := f.renewals.Load(); n != 2 {
+			t.Errorf("%d renewals after the settlement, want 2", n)
 		}
 	})
 }
