@@ -50,7 +50,7 @@ var arrows = map[string][]string{
 	"replay":                 {"", "identity", "store/memory"},
 	"server/limiters":        {"", "algorithm", "store"},
 	"server/checks":          {"", "policy"},
-	"server/resp":            {"", "algorithm", "store", "policy", "server/limiters", "server/checks", "server/guard"},
+	"server/resp":            {"", "algorithm", "store", "policy", "server/limiters", "server/checks", "server/guard", "server/access"},
 	"server/httpapi":         {"", "algorithm", "store", "policy", "server/limiters", "server/checks", "server/guard"},
 	"server/engines":         {"store", "store/redis", "store/postgres", "store/memcached", "store/remote", "internal/nearest"},
 	"server":                 {"server/certificates", "server/handshake", "server/proxied", "server/guard", "", "algorithm", "store", "store/memory", "policy", "policy/clients", "server/limiters", "server/checks", "server/resp", "server/httpapi", "server/engines", "internal/follow"},

@@ -116,6 +116,9 @@ func (v *rules) applied(r *facts, list []applied) ([]applied, error) {
 	for _, n := range v.index.find(r, space[:0]) {
 		a := applied{rule: &v.rules[n]}
 		a.key = a.rule.key.key(r)
+		if r.May != nil && !r.May(a.name, a.key) {
+			return nil, ErrForbidden
+		}
 		v.findGrant(&a, r)
 		a.group = v.findGroup(&a)
 		if a.cost, a.said, a.wrong = a.rule.cost.cost(r); a.wrong != nil && a.enforces() {

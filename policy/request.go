@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"net/http"
 	"net/netip"
 	"time"
@@ -26,4 +27,11 @@ type Request struct {
 	// Hold, if positive, reserves: what is charged is an estimate, to be settled by [Set.Commit] or [Set.Cancel] within this time.
 	// If neither comes, it is given back when the time is over.
 	Hold time.Duration
+	// May, if not nil, reports whether the request may be charged under a key of a policy. It is called
+	// for each policy that matches. If it returns false, the request is charged nowhere, and the error
+	// is [ErrForbidden].
+	May func(policy, key string) bool
 }
+
+// ErrForbidden is the error for a request whose May returned false.
+var ErrForbidden = errors.New("weir: the request may not be charged to a policy that matches it")

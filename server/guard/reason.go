@@ -21,12 +21,13 @@ const (
 	TLS                      // a TLS handshake arrived at a port without TLS
 	Plain                    // a client without TLS connected to a port with TLS
 	Handshake                // the TLS handshake failed, or was not over in time
+	Login                    // the connection had no user in time
 	Panic                    // the connection's code panicked
 	reasons
 )
 
 var reasonNames = [reasons]string{
-	"total", "address", "handshakes", "unfinished", "idle", "unread", "memory", "http", "tls", "plain", "handshake", "panic",
+	"total", "address", "handshakes", "unfinished", "idle", "unread", "memory", "http", "tls", "plain", "handshake", "login", "panic",
 }
 
 // String returns the reason's name in the log and in the metrics.

@@ -11,9 +11,9 @@ import (
 	"github.com/weirlimit/weir/store"
 )
 
-// throttleName is whose state the drop-in commands share. CL.THROTTLE and THROTTLE are one algorithm over one
+// ThrottleName is whose state the drop-in commands share. CL.THROTTLE and THROTTLE are one algorithm over one
 // debt, and in both the key alone says whose: a client that moves from one to the other keeps what it has used.
-const throttleName = "CL.THROTTLE"
+const ThrottleName = "CL.THROTTLE"
 
 // A Set gives out limiters over one store. It remembers a bounded number of them; which ones makes no difference
 // to what they decide, because a limiter's state is in the store: under its name, whatever its limit, or if it has none under
@@ -128,7 +128,7 @@ func (s *Set) Throttle(capacity, count int64, period time.Duration) (*Bound, err
 		return nil, &weir.LimitError{Field: "burst", Value: strconv.FormatInt(capacity, 10), Accept: "1 or more"}
 	}
 	limit := weir.Limit{Algorithm: weir.GCRA, Count: count, Period: period, Burst: capacity}
-	b, err := s.bind(store.Spec{Limit: limit, Name: throttleName, TimeDebt: true})
+	b, err := s.bind(store.Spec{Limit: limit, Name: ThrottleName, TimeDebt: true})
 	if err != nil {
 		return nil, err
 	}

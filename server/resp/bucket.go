@@ -29,7 +29,7 @@ type bucket struct {
 func (c *conn) bucket(unit time.Duration, reduces bool) {
 	b := bucket{unit: unit, reduces: reduces, at: store.OwnClock}
 	key, ok := c.key(c.args[1])
-	if !ok || !c.bucketArguments(&b) {
+	if !ok || !c.bucketArguments(&b) || !c.permitsKey(c.last.right, "", key) {
 		return
 	}
 	bound, err := c.server.options.Limiters.Bind(nil, c.bucketText(&b), false)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/policy"
+	"github.com/weirlimit/weir/server/access"
 	"github.com/weirlimit/weir/server/checks"
 	"github.com/weirlimit/weir/store"
 )
@@ -99,6 +100,9 @@ func (c *conn) check() {
 			return
 		}
 		args = rest
+	}
+	if user := c.user; c.session != nil {
+		q.May = func(policy, key string) bool { return user.May(access.Check, policy, key) }
 	}
 	c.do(call{at: store.OwnClock, counts: true, check: &checking{policies: p, request: &q.Request.Request}})
 }

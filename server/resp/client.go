@@ -7,6 +7,7 @@ import (
 
 // about is what a client says of itself.
 type about struct {
+	user                          string // "" for a connection without one
 	name, library, libraryVersion string
 	three                         bool // it chose RESP3
 }

@@ -10,12 +10,15 @@ import (
 )
 
 // mostDescription bounds the line about a client, in bytes.
-const mostDescription = 640 + 3*mostAbout
+const mostDescription = 640 + 4*mostAbout
 
 // listClients accepts no filter but TYPE normal, which all clients are.
 func (c *conn) listClients(args [][]byte) {
 	if len(args) > 0 && (len(args) != 2 || !c.is(args[0], "TYPE") || !c.is(args[1], "NORMAL")) {
 		c.fail("ERR syntax error; accepted: CLIENT LIST [TYPE normal]")
+		return
+	}
+	if !c.permitsPart("client|list") {
 		return
 	}
 	all := c.server.clients()
@@ -63,8 +66,8 @@ func (c *conn) describe(now time.Time, idle time.Duration) string {
 		protocol = 3
 	}
 	return fmt.Sprintf("id=%d addr=%v laddr=%v fd=-1 name=%s age=%d idle=%d flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 watch=0"+
-		" qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=NULL user=default"+
+		" qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=NULL user=%s"+
 		" redir=-1 resp=%d lib-name=%s lib-ver=%s tot-cmds=%d\n",
 		c.id, c.net.RemoteAddr(), c.net.LocalAddr(), a.name, int(now.Sub(c.created).Seconds()), int(idle.Seconds()),
-		protocol, a.library, a.libraryVersion, c.published().Commands)
+		c.userName(a), protocol, a.library, a.libraryVersion, c.published().Commands)
 }

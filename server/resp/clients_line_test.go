@@ -20,7 +20,7 @@ func (f *far) LocalAddr() net.Addr { return f.RemoteAddr() }
 func TestLongestDescriptionIsWithinItsBound(t *testing.T) {
 	long := strings.Repeat("x", mostAbout)
 	c := newConn(newTestServer(), &far{}, math.MaxInt64)
-	c.about.Store(&about{long, long, long, true})
+	c.about.Store(&about{long, long, long, long, true})
 	c.shown[0].Store(math.MaxInt64)
 	if line := c.describe(c.created.Add(math.MaxInt64), math.MaxInt64); len(line) > mostDescription {
 		t.Errorf("a description has %d bytes, and room was made for %d:\n%s", len(line), mostDescription, line)

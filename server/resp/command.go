@@ -1,6 +1,10 @@
 package resp
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/weirlimit/weir/server/access"
+)
 
 // maxName bounds the names of commands.
 const maxName = 24
@@ -16,15 +20,18 @@ type command struct {
 	stage   stage
 	batched bool // it writes its replies when it is settled
 	decides bool // it asks the store
+	right   access.Right
+	public  bool // for connections without a user too
 	run     func(*conn)
 }
 
 // commands returns the commands by name.
 func commands() map[string]*command {
 	table := map[string]*command{}
-	for _, list := range [][]*command{weirCommands(), checkCommands(), dropInCommands(), connectionCommands(), transactionCommands(), serverCommands()} {
+	for _, list := range [][]*command{weirCommands(), checkCommands(), dropInCommands(), connectionCommands(), transactionCommands(), serverCommands(), accessCommands()} {
 		for _, c := range list {
 			table[strings.ToUpper(c.name)] = c
+			c.right, c.public = rightOf(c.name)
 			if c.group == "weir" {
 				c.stage, c.decides = atExec, true
 			}
@@ -70,6 +77,7 @@ func (c *conn) dispatch() {
 		c.unknown()
 	case cmd.arity > 0 && len(c.args) != cmd.arity || len(c.args) < -cmd.arity:
 		c.wrongArity(cmd.name)
+	case c.session != nil && !c.permits(cmd):
 	case c.pending.open && cmd.stage != atOnce:
 		c.enqueue(cmd)
 	default:

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weirlimit/weir/server/access"
 	"github.com/weirlimit/weir/server/guard"
 	"github.com/weirlimit/weir/server/limiters"
 )
@@ -30,6 +31,8 @@ type conn struct {
 	calls      []call // put off, where the store waits for an engine
 	callBytes  int    // of calls; beyond usualCalls they are in the server's account
 	pending    transaction
+	session    *access.Session // nil: there are no users
+	user       *access.User    // of the session, as of the last command
 
 	last         *command // the command of the name that came last
 	lastName     []byte
@@ -52,6 +55,9 @@ type conn struct {
 	unfinished atomic.Uint64
 	large      atomic.Bool // the buffers are larger than for an idle connection
 	awoken     atomic.Bool // sweep ended a read, to shrink the buffers
+	// strangerSince is since when the connection has no user, in nanoseconds since 1970. 0: it has one,
+	// or needs none.
+	strangerSince atomic.Int64
 
 	// These belong to sweep.
 	seen           activity
@@ -64,6 +70,7 @@ func newConn(s *Server, nc net.Conn, id int64) *conn {
 	now := time.Now()
 	c := &conn{server: s, net: nc, id: id, created: now, seenAt: now}
 	c.about.Store(&about{})
+	c.openSession()
 	return c
 }
 
@@ -106,7 +113,7 @@ func (c *conn) round() bool {
 // run carries out every command that has arrived.
 func (c *conn) run() {
 	for !c.closing && c.end-c.start >= max(c.need, 1) {
-		args, size, need, err := c.server.parser.next(c.in[c.start:c.end], c.args[:0])
+		args, size, need, err := c.parser().next(c.in[c.start:c.end], c.args[:0])
 		c.args, c.need = args, need
 		if err != nil {
 			if err == errTLS {

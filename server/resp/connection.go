@@ -11,7 +11,7 @@ func connectionCommands() []*command {
 		{name: "ping", arity: -1, flags: fast, group: "connection", run: (*conn).ping, stage: atExec, summary: "Answers PONG, or a message."},
 		{name: "echo", arity: 2, flags: fast, group: "connection", run: (*conn).echo, stage: atExec, summary: "Answers a message."},
 		{name: "hello", arity: -1, flags: fast, group: "connection", run: (*conn).hello, summary: "Chooses the protocol: 2 or 3."},
-		{name: "auth", arity: -2, flags: fast, group: "connection", run: (*conn).auth, summary: "Answers an error: there are no passwords."},
+		{name: "auth", arity: -2, flags: fast, group: "connection", run: (*conn).auth, summary: "Authenticates the connection as a user."},
 		{name: "select", arity: 2, flags: fast, group: "connection", run: (*conn).selectDB, summary: "Chooses database 0, the only one."},
 		{name: "client", arity: -2, flags: fast, group: "connection", run: (*conn).client, summary: "Tells of connections, and names this one."},
 		{name: "quit", arity: -1, flags: fast, group: "connection", run: (*conn).quit, stage: atOnce, summary: "Closes the connection."},
@@ -41,6 +41,7 @@ func (c *conn) reset() {
 	c.out.three, c.mute = false, loud
 	c.forgetTransaction()
 	c.about.Store(&about{})
+	c.logout()
 	c.out.simple("RESET")
 }
 
@@ -55,34 +56,13 @@ func (c *conn) selectDB() {
 	}
 }
 
-func (c *conn) auth() {
-	switch {
-	case len(c.args) == 2:
-		c.fail(noPassword)
-	case len(c.args) > 3:
-		c.fail("ERR syntax error")
-	default:
-		c.authenticate(c.args[1])
-	}
-}
-
-// noPassword is Redis's reply to AUTH <password>. Here it is also the reply to AUTH default
-// <password>, so no client believes in a check of its password.
-const noPassword = "ERR AUTH <password> called without any password configured for the default user. " +
-	"Are you sure your configuration is correct?"
-
-// authenticate refuses every user: there is only the default user, without a password.
-func (c *conn) authenticate(user []byte) {
-	if string(user) == "default" {
-		c.fail(noPassword)
-	} else {
-		c.fail("WRONGPASS invalid username-password pair or user is disabled.")
-	}
-}
-
 // hello is HELLO [2|3 [AUTH user password] [SETNAME name]].
 func (c *conn) hello() {
 	three := c.out.three
+	if len(c.args) == 1 && c.session != nil && c.user == nil {
+		c.fail(helloFirst)
+		return
+	}
 	if len(c.args) > 1 {
 		switch version, ok := parseInt(c.args[1]); {
 		case !ok:
@@ -110,23 +90,28 @@ func (c *conn) speak(three bool) {
 	c.about.Store(&a)
 }
 
+// helloOptions authenticates the connection, and then sets its name.
 func (c *conn) helloOptions(args [][]byte) bool {
+	var login, name [][]byte
 	for len(args) > 0 {
 		switch {
 		case len(args) >= 3 && c.is(args[0], "AUTH"):
-			c.authenticate(args[1])
-			return false
+			login, args = args[1:3], args[3:]
 		case len(args) >= 2 && c.is(args[0], "SETNAME"):
-			if !c.setName(args[1]) {
-				return false
-			}
-			args = args[2:]
+			name, args = args[1:2], args[2:]
 		default:
 			c.fail("ERR Syntax error in HELLO option " + excerpt(args[0]))
 			return false
 		}
 	}
-	return true
+	switch {
+	case login != nil && !c.authenticate(string(login[0]), string(login[1])):
+		return false
+	case c.session != nil && c.user == nil:
+		c.fail(helloFirst)
+		return false
+	}
+	return name == nil || c.setName(name[0])
 }
 
 func (c *conn) greet() {

@@ -12,7 +12,13 @@ import (
 
 // failWith replies with what a client may know of an error: all of it if the request makes no sense, nothing
 // if the server is at fault. That goes to the log.
-func (c *conn) failWith(err error) { c.fail("ERR " + c.failure(err)) }
+func (c *conn) failWith(err error) {
+	if errors.Is(err, policy.ErrForbidden) {
+		c.fail(noKey)
+		return
+	}
+	c.fail("ERR " + c.failure(err))
+}
 
 // failure returns what a client is told of an error.
 func (c *conn) failure(err error) string {
@@ -23,6 +29,8 @@ func (c *conn) failure(err error) string {
 		return strings.TrimPrefix(request.Error(), "weir: ")
 	case errors.Is(err, policy.ErrToken), errors.Is(err, policy.ErrSettled):
 		return strings.TrimPrefix(err.Error(), "weir: ")
+	case errors.Is(err, policy.ErrForbidden):
+		return noKey
 	case errors.As(err, &limit):
 		return strings.TrimPrefix(limit.Error(), "weir: ")
 	case errors.Is(err, weir.ErrTime):

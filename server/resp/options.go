@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/weirlimit/weir/server/access"
 	"github.com/weirlimit/weir/server/checks"
 	"github.com/weirlimit/weir/server/guard"
 	"github.com/weirlimit/weir/server/limiters"
@@ -13,6 +14,11 @@ import (
 type Options struct {
 	// Limiters are the limiters that commands name.
 	Limiters *limiters.Set
+	// Users are the users who may connect, with their rights. Nil: everybody may do everything.
+	Users *access.Users
+	// AuthTimeout is how long a connection may have no user before it is cut; it may be half as much
+	// again. Default: 10s.
+	AuthTimeout time.Duration
 	// Policies decide on what WEIR.CHECK asks. Nil: that is an error.
 	Policies checks.Policies
 	// TrustClientTime accepts AT, by which a client says what time it is. A client that can set the time can
@@ -64,6 +70,8 @@ type Options struct {
 
 const (
 	mostArgs    = 1024     // arguments of a command
+	loginArgs   = 10       // of a command of a connection without a user, as Redis has it
+	loginSize   = 4 << 10  // bytes of such a command
 	mostInline  = 64 << 10 // bytes of a command that is a line
 	mostCommand = 1 << 20
 	idleInput   = 512      // of an idle connection's input buffer
@@ -77,6 +85,7 @@ func (o Options) withDefaults() Options {
 	o.Version = orDefault(o.Version, "dev")
 	o.Store = orDefault(o.Store, "memory")
 	o.Timeout = orDefault(o.Timeout, 10*time.Second)
+	o.AuthTimeout = orDefault(o.AuthTimeout, 10*time.Second)
 	o.MaxConnections = orDefault(o.MaxConnections, 10_000)
 	o.MaxCommand = min(max(orDefault(o.MaxCommand, mostCommand), 1<<10), mostCommand)
 	o.MaxKey = orDefault(o.MaxKey, 64<<10)

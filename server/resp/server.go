@@ -15,6 +15,7 @@ import (
 type Server struct {
 	options  Options
 	parser   parser
+	logins   parser // of connections without a user
 	commands map[string]*command
 	guard    *guard.Guard
 	started  time.Time
@@ -46,6 +47,7 @@ func New(o Options) *Server {
 	return &Server{
 		options:  o,
 		parser:   parser{maxCommand: o.MaxCommand, maxInline: min(mostInline, o.MaxCommand), maxArgs: mostArgs},
+		logins:   parser{maxCommand: min(loginSize, o.MaxCommand), maxInline: min(loginSize, o.MaxCommand), maxArgs: loginArgs},
 		commands: commands(),
 		guard: guard.New(guard.Options{
 			Protocol: "resp", Max: o.MaxConnections, MaxPerAddress: o.MaxPerAddress, Log: o.Logger, Panics: o.Panics,

@@ -13,6 +13,9 @@ const shrinkTime = 30 * time.Second
 // goroutine over the connections' counters spares each command the setting of a deadline.
 func (s *Server) sweep(stop <-chan struct{}) {
 	shortest := min(s.options.WriteTimeout, s.options.CommandTimeout)
+	if s.options.Users != nil {
+		shortest = min(shortest, s.options.AuthTimeout)
+	}
 	if idle := s.options.IdleTimeout; idle > 0 {
 		shortest = min(shortest, idle)
 	}
@@ -58,6 +61,8 @@ func (s *Server) overdue(c *conn, now time.Time) (why guard.Reason, cut bool) {
 		return guard.Unread, idle >= s.options.WriteTimeout
 	case !reads: // the connection waits for the store
 		return 0, false
+	case c.overdueLogin(now):
+		return guard.Login, true
 	case c.seenUnfinished != 0:
 		return guard.Unfinished, now.Sub(c.unfinishedAt) >= s.options.CommandTimeout
 	case s.options.IdleTimeout > 0 && idle >= s.options.IdleTimeout:

@@ -78,6 +78,9 @@ func (c *conn) cancel() {
 	if !ok {
 		return
 	}
+	if r.bound.Limit.Algorithm != algorithm.Concurrent && !c.permitsRefund(text(r.name), r.key) {
+		return
+	}
 	k := r.call(algorithm.Cancel)
 	k.op.End, k.granted = r.end, true
 	c.do(k)
@@ -152,7 +155,7 @@ func (c *conn) request(cost int64, options option) (r request, ok bool) {
 			return r, false
 		}
 	}
-	if !c.complete(&r, options) {
+	if !c.complete(&r, options) || !c.permitsKey(c.last.right, text(r.name), r.key) {
 		return r, false
 	}
 	var err error
@@ -190,5 +193,10 @@ func (c *conn) key(arg []byte) (key string, ok bool) {
 		c.fail("ERR key is " + strconv.Itoa(len(arg)) + " bytes long; accepted: at most " + strconv.Itoa(most))
 		return "", false
 	}
-	return unsafe.String(unsafe.SliceData(arg), len(arg)), true //nolint:gosec // as the comment says
+	return text(arg), true
+}
+
+// text returns an argument as a string, which is good until the command has been carried out.
+func text(arg []byte) string {
+	return unsafe.String(unsafe.SliceData(arg), len(arg)) //nolint:gosec // as the comment says
 }

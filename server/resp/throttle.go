@@ -53,7 +53,7 @@ func (c *conn) throttle(f form, burst span, more int64) {
 		return
 	}
 	t, ok := c.throttleLimit(burst, more)
-	if !ok {
+	if !ok || !c.permitsKey(c.last.right, limiters.ThrottleName, key) {
 		return
 	}
 	quantity := int64(1)

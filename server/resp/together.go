@@ -99,6 +99,9 @@ func (c *conn) part(t *together, r *request, args [][]byte) (rest [][]byte, ok b
 	if r.given&(idOption|lifeOption) != 0 && !c.complete(r, idOption|lifeOption) {
 		return nil, false
 	}
+	if !c.permitsKey(c.last.right, text(r.name), key) {
+		return nil, false
+	}
 	bound, err := c.server.options.Limiters.Bind(r.name, args[1], false)
 	if err != nil {
 		c.failWith(err)
