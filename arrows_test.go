@@ -51,9 +51,9 @@ var arrows = map[string][]string{
 	"server/limiters":        {"", "algorithm", "store"},
 	"server/checks":          {"", "policy"},
 	"server/resp":            {"", "algorithm", "store", "policy", "server/limiters", "server/checks", "server/guard", "server/access"},
-	"server/httpapi":         {"", "algorithm", "store", "policy", "server/limiters", "server/checks", "server/guard"},
+	"server/httpapi":         {"", "algorithm", "store", "policy", "server/limiters", "server/checks", "server/guard", "server/access"},
 	"server/engines":         {"store", "store/redis", "store/postgres", "store/memcached", "store/remote", "internal/nearest"},
-	"server":                 {"server/certificates", "server/handshake", "server/proxied", "server/guard", "", "algorithm", "store", "store/memory", "policy", "policy/clients", "server/limiters", "server/checks", "server/resp", "server/httpapi", "server/engines", "internal/follow"},
+	"server":                 {"server/access", "server/certificates", "server/handshake", "server/proxied", "server/guard", "", "algorithm", "store", "store/memory", "policy", "policy/clients", "server/limiters", "server/checks", "server/resp", "server/httpapi", "server/engines", "internal/follow"},
 	"cmd/weir":               {"", "algorithm/bounds", "store/memory", "store/postgres", "identity", "policy", "policy/clients", "replay", "server", "server/checks", "server/engines"},
 }
 

@@ -86,3 +86,9 @@ func (s *Session) Logout() {
 	s.secret = nil
 	s.renew(s.users.table.Load())
 }
+
+// Verify returns the user of a name and a secret that one request brings. The session stays as it
+// is. The error is as of [Users.Login].
+func (s *Session) Verify(ctx context.Context, name, secret string) (*User, error) {
+	return s.users.Login(ctx, name, secret, s.from)
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/policy"
+	"github.com/weirlimit/weir/server/access"
 	"github.com/weirlimit/weir/server/checks"
 )
 
@@ -45,6 +46,9 @@ func (s *Server) asking(w http.ResponseWriter, r *http.Request, ask func(context
 	if p != nil {
 		return p
 	}
+	if rightOf(r.URL.Path) == access.Check {
+		s.restrict(r, q)
+	}
 	ctx, cancel := s.within(r.Context())
 	defer cancel()
 	answer, err := ask(ctx, q)
@@ -57,6 +61,9 @@ func (s *Server) asking(w http.ResponseWriter, r *http.Request, ask func(context
 
 // checkProblem tells the client of what it can mend, and the log of everything else.
 func (s *Server) checkProblem(err error) *Problem {
+	if errors.Is(err, policy.ErrForbidden) {
+		return &Problem{Status: http.StatusForbidden, Detail: "the user does not have the right check for a policy that matches the request"}
+	}
 	if request, ok := errors.AsType[*policy.RequestError](err); ok {
 		return refuse(request.Field, request.Value, request.Accept)
 	}

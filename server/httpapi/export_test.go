@@ -21,3 +21,12 @@ func (s *Server) Occupy(path string) (leave func()) {
 
 // Recordings returns how many recordings are under way.
 func (s *Server) Recordings() int { return len(s.profiles.recordings) }
+
+// Rights lists the paths that have a right.
+func Rights() map[string]bool {
+	list := map[string]bool{}
+	for path := range rights {
+		list[path] = true
+	}
+	return list
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/server/access"
 	"github.com/weirlimit/weir/server/checks"
 	"github.com/weirlimit/weir/server/guard"
 )
@@ -47,6 +48,8 @@ type Options struct {
 	Admin bool
 	// Limiters decides. Required, except with Admin.
 	Limiters Limiters
+	// Users are the users who may send requests, with their rights. Nil: everybody may do everything.
+	Users *access.Users
 	// Policies decide on what is sent to /v1/check, and explain with Admin. Nil: that is answered 404.
 	Policies checks.Policies
 	// Status returns the status for /v1/status; /readyz lists its warnings with Admin. Nil: a status
@@ -130,6 +133,7 @@ func New(opts Options) *Server {
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       opts.IdleTimeout,
 		ConnState:         s.connections.stateChanged,
+		ConnContext:       s.connContext,
 		MaxHeaderBytes:    MaxHeader,
 		ErrorLog:          slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug),
 	}

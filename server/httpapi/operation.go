@@ -98,6 +98,9 @@ func (s *Server) operate(w http.ResponseWriter, r *http.Request, op operation) *
 	if p != nil {
 		return p
 	}
+	if p := s.forbids(r, rightOf(r.URL.Path), q.name, q.key); p != nil {
+		return p
+	}
 	a, err := s.decide(r.Context(), op, q)
 	if err != nil {
 		return s.problem(err, q)

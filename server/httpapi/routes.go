@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/weirlimit/weir/server/access"
 	"github.com/weirlimit/weir/server/checks"
 	"github.com/weirlimit/weir/server/guard"
 	"github.com/weirlimit/weir/store"
@@ -156,6 +157,14 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) *Problem {
 		return p
 	}
 	route, ok := s.routes[r.URL.Path]
+	right := access.None
+	if ok {
+		right = rightOf(r.URL.Path)
+	}
+	r, p := s.authenticate(w, r, right)
+	if p != nil {
+		return p
+	}
 	switch {
 	case !ok:
 		p := refuse("path", r.URL.Path, s.pathAccepted(r.URL.Path))

@@ -16,6 +16,8 @@ type Status struct {
 	Clients *ClientsStatus `json:"clients,omitempty"` // nil without a database of clients
 	// Certificate is nil without TLS.
 	Certificate *CertificateStatus `json:"certificate,omitempty"`
+	// Users is nil without a file of users.
+	Users *UsersStatus `json:"users,omitempty"`
 	// Full is true if the store in memory had no room for a key within the last minute.
 	Full bool `json:"-"`
 }
@@ -28,6 +30,16 @@ type CertificateStatus struct {
 	// Expired is true after Expires, and Soon from 7 days before.
 	Expired bool `json:"-"`
 	Soon    bool `json:"-"`
+	// Refused and RefusedSince are as of a ConfigStatus.
+	Refused      string    `json:"refused,omitempty"`
+	RefusedSince time.Time `json:"refused_since,omitzero"`
+}
+
+// A UsersStatus is the state of the file of users.
+type UsersStatus struct {
+	Source string    `json:"source"`
+	Users  int       `json:"users"`  // in use
+	Loaded time.Time `json:"loaded"` // when the file was read
 	// Refused and RefusedSince are as of a ConfigStatus.
 	Refused      string    `json:"refused,omitempty"`
 	RefusedSince time.Time `json:"refused_since,omitzero"`
@@ -75,6 +87,9 @@ func (s Status) warnings() (list []string) {
 		}
 	}
 	add(s.Full, "the store has no room for more keys")
+	if u := s.Users; u != nil {
+		add(u.Refused != "", "the last change of the users is refused")
+	}
 	if c := s.Certificate; c != nil {
 		add(c.Expired, "the certificate has expired")
 		add(c.Soon && !c.Expired, "the certificate expires within 7 days")
