@@ -84,6 +84,9 @@ type Config struct {
 	// Clients is the URL of the database of clients, and ClientsSnapshot the path of the file from which to start when that is away. Empty: as
 	// the file of policies says.
 	Clients, ClientsSnapshot string
+	// Users is the path of the file of users, which is followed while the server runs. Empty: every
+	// client may do everything. See [access.Parse] for its form.
+	Users string
 	// TokenKeys are the paths of files of at least 32 random bytes, the keys of the tokens of
 	// checks: the first encrypts, and all decrypt. Up to 4, read by Open; world-readable files
 	// are refused. Servers over one store settle each other's tokens if they share the keys. Empty:

@@ -31,6 +31,7 @@ type Server struct {
 	policies  *ruled     // nil: there are none
 	fullness  *fullness  // nil: the store is an engine
 	certified *certified // nil: there is no TLS
+	users     *users     // nil: everybody may do everything
 	panics    *guard.Panics
 	started   time.Time
 	protocols []*protocol
@@ -79,6 +80,9 @@ func (s *Server) Open(ctx context.Context) error {
 		s.certified, err = s.cfg.openCertificates()
 	}
 	if err == nil {
+		s.users, err = s.cfg.openUsers()
+	}
+	if err == nil {
 		s.build() //nolint:contextcheck // the protocols have a context of their own, which ends with them
 		err = s.listen()
 	}
@@ -99,10 +103,13 @@ func (s *Server) Open(ctx context.Context) error {
 	if s.certified != nil {
 		s.certified.follow(s.panics) //nolint:contextcheck // until Close
 	}
+	if s.users != nil {
+		s.users.follow(s.panics) //nolint:contextcheck // until Close
+	}
 	return nil
 }
 
-// Reload reads the policies and the certificates again now, rather than after a change of their
+// Reload reads the policies, the certificates and the users again now, rather than after a change of their
 // files is noticed. An invalid file is rejected, and its previous content stays in use; the error
 // has the reason. Without such files Reload does nothing.
 func (s *Server) Reload() (err error) {
@@ -116,6 +123,9 @@ func (s *Server) Reload() (err error) {
 	}
 	if s.certified != nil {
 		err = errors.Join(err, s.certified.Reload())
+	}
+	if s.users != nil {
+		err = errors.Join(err, s.users.Reload())
 	}
 	return err
 }
@@ -137,7 +147,7 @@ func (s *Server) build() {
 	}
 	if cfg.RESP != Off {
 		r := resp.New(resp.Options{
-			Limiters: set, Policies: rules, TrustClientTime: cfg.TrustClientTime, Waits: !cfg.inMemory(), Timeout: decisionTimeout,
+			Limiters: set, Policies: rules, Users: s.users.table(), TrustClientTime: cfg.TrustClientTime, Waits: !cfg.inMemory(), Timeout: decisionTimeout,
 			Store: s.store.kind, Version: cfg.Version, Logger: cfg.Log, Panics: s.panics,
 			MaxConnections: respBounds.total, MaxPerAddress: respBounds.perAddress, IdleTimeout: cfg.IdleTimeout,
 		})
@@ -162,7 +172,7 @@ var httpALPN = []string{"http/1.1"}
 // httpOptions returns the options that both servers of HTTP have.
 func (s *Server) httpOptions(rules checks.Policies, bounds connectionBounds) httpapi.Options {
 	o := httpapi.Options{
-		Policies: rules, Ready: s.store.check, Log: s.cfg.Log, Hosts: s.cfg.HTTPHosts, Panics: s.panics,
+		Policies: rules, Users: s.users.table(), Ready: s.store.check, Log: s.cfg.Log, Hosts: s.cfg.HTTPHosts, Panics: s.panics,
 		MaxConnections: bounds.total, MaxPerAddress: bounds.perAddress, IdleTimeout: s.cfg.IdleTimeout,
 	}
 	if name, err := os.Hostname(); err == nil {
@@ -213,6 +223,7 @@ func (s *Server) Status() httpapi.Status {
 	status := httpapi.Status{Version: s.cfg.Version, Store: s.store.kind, Started: s.started, Full: s.fullness.full()}
 	s.policies.status(&status)
 	s.certified.status(&status)
+	s.users.status(&status)
 	return status
 }
 
@@ -288,6 +299,7 @@ func (s *Server) Close() error {
 		s.closeListeners()
 		s.fullness.close()
 		s.certified.close()
+		s.users.close()
 		err = s.policies.close()
 		if s.store != nil {
 			err = errors.Join(err, s.closeStore())

@@ -32,7 +32,7 @@ func (c Config) checkTLS() error {
 }
 
 // authenticated reports whether clients have to prove their identity.
-func (c Config) authenticated() bool { return c.TLSClientCA != "" }
+func (c Config) authenticated() bool { return c.TLSClientCA != "" || c.Users != "" }
 
 // lacks describes the protection that an address beyond this machine lacks, or is "".
 func (c Config) lacks() string {
@@ -54,7 +54,7 @@ func (c Config) exposed(field, address string) error {
 		return nil
 	}
 	return &ConfigError{field, address, "listening beyond this machine without " + lacks,
-		"an address of 127.0.0.1, unix:/path, tls-cert and tls-key with tls-client-ca, or insecure, which lets everybody connect"}
+		"an address of 127.0.0.1, unix:/path, tls-cert and tls-key with users or tls-client-ca, or insecure, which lets everybody connect"}
 }
 
 // checkExposed is exposed for an address without a name: names are resolved when the server listens.
