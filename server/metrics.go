@@ -8,21 +8,23 @@ import (
 
 	"github.com/weirlimit/weir/server/guard"
 	"github.com/weirlimit/weir/server/httpapi"
+	"github.com/weirlimit/weir/server/latency"
 	"github.com/weirlimit/weir/server/resp"
 	"github.com/weirlimit/weir/store"
 )
 
 // sources are where the metrics come from. Those of a protocol that is off, and of policies that are not there, are nil.
 type sources struct {
-	store    *kept
-	policies *ruled
-	resp     func() resp.Stats
-	http     func() httpapi.Stats
-	admin    func() httpapi.Stats
-	proxied  func() map[string]int64            // connections refused for their header, by protocol
-	shakes   func(protocol string) guard.Counts // connections without a TLS handshake
-	accepts  func() map[string]int64            // failed attempts to accept, by protocol
-	panics   *guard.Panics
+	store     *kept
+	policies  *ruled
+	resp      func() resp.Stats
+	http      func() httpapi.Stats
+	admin     func() httpapi.Stats
+	proxied   func() map[string]int64            // connections refused for their header, by protocol
+	shakes    func(protocol string) guard.Counts // connections without a TLS handshake
+	accepts   func() map[string]int64            // failed attempts to accept, by protocol
+	durations map[string]*latency.Decisions      // by protocol
+	panics    *guard.Panics
 	// certified is nil without TLS.
 	certified *certified
 }
@@ -51,6 +53,7 @@ type collector struct{ sources }
 
 var (
 	decisions = desc("weir_decisions_total", "Takes decided.", "protocol", "verdict")
+	decision  = desc("weir_decision_seconds", "Duration of decisions. Over the Redis protocol from the end of the read that completed the command; commands that were read together have the duration of all.", "protocol", "operation")
 	errs      = desc("weir_errors_total", "Requests answered with an error.", "protocol")
 	undecided = desc("weir_undecided_total", "Requests on which the store could not decide: answered with an error, or as their policies say.", "protocol")
 	open      = desc("weir_connections", "Connections open now.", "protocol")
@@ -82,7 +85,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements prometheus.Collector.
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		decisions, errs, undecided, open, accepted, refused, cut, panicked, headless, unheard, keys, reclaimed, overflows, memBytes, maxBytes,
+		decisions, decision, errs, undecided, open, accepted, refused, cut, panicked, headless, unheard, keys, reclaimed, overflows, memBytes, maxBytes,
 		growths, healed, conflicts, reloads, swept, failures, expiry, renewed,
 	} {
 		ch <- d
@@ -134,6 +137,11 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		gauge(ch, expiry, s.NotAfter.Unix())
 		gauge(ch, renewed, map[bool]int64{true: 1}[s.Err == nil])
 	}
+	for protocol, d := range c.durations {
+		for o := range d {
+			histogram(ch, decision, &d[o], protocol, latency.Operation(o).String())
+		}
+	}
 	for protocol, n := range c.accepts() {
 		count(ch, unheard, n, protocol)
 	}
@@ -160,6 +168,13 @@ func collectConnections(ch chan<- prometheus.Metric, protocol string, now, serve
 		} else {
 			count(ch, cut, n, protocol, why.String())
 		}
+	}
+}
+
+// histogram collects a histogram that is not empty.
+func histogram(ch chan<- prometheus.Metric, d *prometheus.Desc, h *latency.Histogram, labels ...string) {
+	if s := h.Snapshot(); s.Count > 0 {
+		ch <- prometheus.MustNewConstHistogram(d, s.Count, s.Seconds, s.Buckets, labels...)
 	}
 }
 

@@ -72,8 +72,10 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	defer db.Close()
 	all := map[string]string{}
-	exported(t, start(t, server.Config{Policies: written(t, policies), Clients: url, ProxyProtocolFrom: []string{"10.0.0.0/8"}}), all)
-	s := start(t, server.Config{Opened: countedStore{panicStore{memory.New(memory.Options{})}}})
+	s := start(t, server.Config{Policies: written(t, policies), Clients: url, ProxyProtocolFrom: []string{"10.0.0.0/8"}})
+	post(t, s, "/v1/take", `{"key":"k","limit":"5/1h"}`)
+	exported(t, s, all)
+	s = start(t, server.Config{Opened: countedStore{panicStore{memory.New(memory.Options{})}}})
 	c, err := net.Dial("tcp", s.RESPAddr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -102,5 +104,37 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	for name := range documented {
 		t.Errorf("docs/metrics.md has %s, the server has not", name)
+	}
+}
+
+// Each decision is counted once in the durations of its protocol and operation.
+func TestDecisionsAreTimed(t *testing.T) {
+	s := start(t, server.Config{Policies: written(t, policies)})
+	redis(t, s, "WEIR.TAKE k 5/1h", 7)
+	redis(t, s, "WEIR.TAKE k 5/1h\r\nWEIR.TAKE l 5/1h\r\nWEIR.TAKE k 5/1h COST 0\r\nWEIR.REFUND k 5/1h\r\nPING\r\nWEIR.TAKEALL k 5/1h AND l 5/1h\r\nMULTI\r\nCL.THROTTLE k 1 1 1\r\nEXEC", 30)
+	redis(t, s, "WEIR.CHECK PATH /login", 1)
+	redis(t, s, "WEIR.TAKE k none", 1) // no decision
+	post(t, s, "/v1/take", `{"key":"k","limit":"5/1h"}`)
+	post(t, s, "/v1/take", `{"key":"k","limit":"none"}`) // no decision
+	post(t, s, "/v1/reset", `{"key":"k","limit":"5/1h"}`)
+	post(t, s, "/v1/check", `{"path":"/login"}`)
+	metrics := get(t, s, "/metrics")
+	for _, want := range []string{
+		`weir_decision_seconds_count{operation="take",protocol="resp"} 4`,
+		`weir_decision_seconds_count{operation="peek",protocol="resp"} 1`,
+		`weir_decision_seconds_count{operation="refund",protocol="resp"} 1`,
+		`weir_decision_seconds_count{operation="take_all",protocol="resp"} 1`,
+		`weir_decision_seconds_count{operation="check",protocol="resp"} 1`,
+		`weir_decision_seconds_count{operation="take",protocol="http"} 1`,
+		`weir_decision_seconds_count{operation="reset",protocol="http"} 1`,
+		`weir_decision_seconds_count{operation="check",protocol="http"} 1`,
+		`weir_decision_seconds_bucket{operation="take",protocol="resp",le="+Inf"} 4`,
+	} {
+		if !strings.Contains(metrics, want+"\n") {
+			t.Errorf("metrics have no %s:\n%s", want, weirOnly(metrics))
+		}
+	}
+	if strings.Contains(metrics, `operation="settle"`) {
+		t.Error("operations without decisions have durations")
 	}
 }

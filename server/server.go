@@ -18,6 +18,7 @@ import (
 	"github.com/weirlimit/weir/server/checks"
 	"github.com/weirlimit/weir/server/guard"
 	"github.com/weirlimit/weir/server/httpapi"
+	"github.com/weirlimit/weir/server/latency"
 	"github.com/weirlimit/weir/server/limiters"
 	"github.com/weirlimit/weir/server/proxied"
 	"github.com/weirlimit/weir/server/resp"
@@ -136,6 +137,7 @@ func (s *Server) build() {
 	cfg, set := s.cfg, limiters.NewRestricted(s.store.Store, restrict)
 	stats := sources{
 		store: s.store, policies: s.policies, panics: s.panics, certified: s.certified, shakes: s.handshakes, accepts: s.acceptFailures,
+		durations: map[string]*latency.Decisions{},
 	}
 	respBounds, httpBounds := cfg.connectionBounds(openFiles())
 	if len(cfg.ProxyProtocolFrom) > 0 {
@@ -151,14 +153,14 @@ func (s *Server) build() {
 			Store: s.store.kind, Version: cfg.Version, Logger: cfg.Log, Panics: s.panics,
 			MaxConnections: respBounds.total, MaxPerAddress: respBounds.perAddress, IdleTimeout: cfg.IdleTimeout,
 		})
-		stats.resp = r.Stats
+		stats.resp, stats.durations["resp"] = r.Stats, r.Decisions()
 		s.protocols = append(s.protocols, &protocol{name: "resp", address: cfg.RESP, server: r, plain: resp.TLSRequired})
 	}
 	if cfg.HTTP != Off {
 		options := s.httpOptions(rules, httpBounds)
 		options.Limiters, options.TrustClientTime = set, cfg.TrustClientTime
 		h := httpapi.New(options)
-		stats.http = h.Stats
+		stats.http, stats.durations["http"] = h.Stats, h.Decisions()
 		s.protocols = append(s.protocols, &protocol{name: "http", address: cfg.HTTP, server: h, plain: httpapi.TLSRequired, alpn: httpALPN})
 	}
 	if cfg.Admin != Off {

@@ -6,17 +6,21 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/server/access"
 	"github.com/weirlimit/weir/server/checks"
+	"github.com/weirlimit/weir/server/latency"
 )
 
 // check has the policies decide on a request.
 func (s *Server) check(w http.ResponseWriter, r *http.Request) *Problem {
 	return s.asking(w, r, func(ctx context.Context, q *policy.Request) (any, error) {
+		began := time.Now()
 		d, err := s.opts.Policies.Check(ctx, q)
+		s.decisions.Since(latency.Check, began)
 		if err != nil {
 			return nil, err
 		}

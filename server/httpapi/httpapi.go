@@ -17,6 +17,7 @@ import (
 	"github.com/weirlimit/weir/server/access"
 	"github.com/weirlimit/weir/server/checks"
 	"github.com/weirlimit/weir/server/guard"
+	"github.com/weirlimit/weir/server/latency"
 )
 
 // Bounds on what one client can make the server hold or wait for.
@@ -89,6 +90,7 @@ type Server struct {
 	elsewhere   map[string]route // of the other kind of server, which Options.Admin selects
 	profiles    profiles
 	counts      counts
+	decisions   latency.Decisions
 	connections connections
 	http        *http.Server
 	failures    gate

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/server/latency"
 )
 
 // An operation is what a POST under /v1/ asks for.
@@ -16,6 +17,7 @@ type operation struct {
 	costs bool // takes a "cost"
 	run   func(context.Context, *weir.Limiter, request) (answer, error)
 	takes bool // the verdict is counted
+	kind  latency.Operation
 }
 
 // An answer is a decision, and what else an operation answers with.
@@ -26,11 +28,11 @@ type answer struct {
 }
 
 var operations = []operation{
-	{name: "take", costs: true, run: decided(runTake), takes: true},
-	{name: "take-up-to", costs: true, run: runTakeUpTo, takes: true},
-	{name: "peek", run: decided(runPeek)},
-	{name: "refund", costs: true, run: decided(runRefund)},
-	{name: "reset", run: decided(runReset)},
+	{name: "take", costs: true, run: decided(runTake), takes: true, kind: latency.Take},
+	{name: "take-up-to", costs: true, run: runTakeUpTo, takes: true, kind: latency.TakeUpTo},
+	{name: "peek", run: decided(runPeek), kind: latency.Peek},
+	{name: "refund", costs: true, run: decided(runRefund), kind: latency.Refund},
+	{name: "reset", run: decided(runReset), kind: latency.Reset},
 }
 
 func decided(run func(context.Context, *weir.Limiter, request) (weir.Decision, error)) func(context.Context, *weir.Limiter, request) (answer, error) {
@@ -120,6 +122,7 @@ func (s *Server) decide(ctx context.Context, op operation, q request) (answer, e
 	}
 	ctx, cancel := s.within(ctx)
 	defer cancel()
+	defer s.decisions.Since(op.kind, time.Now())
 	return op.run(ctx, l, q)
 }
 

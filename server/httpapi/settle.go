@@ -5,9 +5,11 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/server/checks"
+	"github.com/weirlimit/weir/server/latency"
 )
 
 // A settled says that it is done.
@@ -29,7 +31,9 @@ func (s *Server) settle(w http.ResponseWriter, r *http.Request, op checks.Settle
 	}
 	ctx, cancel := s.within(r.Context())
 	defer cancel()
+	began := time.Now()
 	next, err := op.Do(ctx, s.opts.Policies, q.token, q.cost, q.late)
+	s.decisions.Since(latency.Settle, began)
 	if err != nil {
 		p := s.settleProblem(err, q.token)
 		p.Token = next

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weirlimit/weir/server/guard"
+	"github.com/weirlimit/weir/server/latency"
 )
 
 // Stats says what a server has done since it was made.
@@ -27,6 +28,10 @@ type counts struct {
 	requests, allowed, denied, errors atomic.Int64
 	undecided                         atomic.Int64
 }
+
+// Decisions returns the durations of decisions, without the time to read the body and to send the
+// response. The durations go on to be counted.
+func (s *Server) Decisions() *latency.Decisions { return &s.decisions }
 
 // Stats returns the counts so far. They are read one after another, not at one instant.
 func (s *Server) Stats() Stats {

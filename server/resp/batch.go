@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/server/latency"
 	"github.com/weirlimit/weir/server/limiters"
 	"github.com/weirlimit/weir/store"
 )
@@ -18,6 +19,7 @@ type batch struct {
 	bound     *limiters.Bound
 	form      form
 	requests  []store.KeyCost
+	peeks     int // requests of cost 0
 	decisions []algorithm.Decision
 }
 
@@ -27,6 +29,9 @@ func (c *conn) add(bound *limiters.Bound, f form, key string, cost int64) {
 	if len(b.requests) == mostBatched || b.bound != bound || b.form != f {
 		c.settle()
 		b.bound, b.form = bound, f
+	}
+	if cost == 0 {
+		b.peeks++
 	}
 	b.requests = append(b.requests, store.KeyCost{Key: key, Cost: cost})
 }
@@ -40,6 +45,9 @@ func (c *conn) settle() {
 	if len(b.requests) == 0 {
 		return
 	}
+	c.decided.Add(latency.Take, len(b.requests)-b.peeks)
+	c.decided.Add(latency.Peek, b.peeks)
+	b.peeks = 0
 	decisions, err := b.decide(c.server.ctx, b.decisions[:0])
 	for _, d := range decisions {
 		c.count(d.Allowed)

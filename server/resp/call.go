@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/server/latency"
 	"github.com/weirlimit/weir/server/limiters"
 	"github.com/weirlimit/weir/store"
 )
@@ -36,8 +37,22 @@ func (c *conn) do(k call) {
 		return
 	}
 	c.settle()
+	c.decided.Add(k.operation(), 1)
 	k.decide(c.server.ctx)
 	c.answer(&k)
+}
+
+// operation returns the kind of decision.
+func (k *call) operation() latency.Operation {
+	switch {
+	case k.parts != nil:
+		return latency.TakeAll
+	case k.check == nil:
+		return latency.Of(k.op)
+	case k.check.request == nil:
+		return latency.Settle
+	}
+	return latency.Check
 }
 
 func (k *call) decide(ctx context.Context) {

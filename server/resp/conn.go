@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirlimit/weir/server/access"
 	"github.com/weirlimit/weir/server/guard"
+	"github.com/weirlimit/weir/server/latency"
 	"github.com/weirlimit/weir/server/limiters"
 )
 
@@ -44,6 +45,8 @@ type conn struct {
 	loud         int // bytes of out for the client, during a command whose replies are dropped
 	closing      bool
 	counts       Counts
+	decided      latency.Batch // since began
+	began        time.Time     // the end of the last read, or of a long write after it
 	waited       time.Duration // for the client to read, since a shutdown began
 
 	// These are read by others.
@@ -112,6 +115,7 @@ func (c *conn) round() bool {
 
 // run carries out every command that has arrived.
 func (c *conn) run() {
+	c.began = time.Now()
 	for !c.closing && c.end-c.start >= max(c.need, 1) {
 		args, size, need, err := c.parser().next(c.in[c.start:c.end], c.args[:0])
 		c.args, c.need = args, need
@@ -139,13 +143,16 @@ func (c *conn) run() {
 		c.flushLong()
 	}
 	c.settle()
+	c.server.decisions.Observe(&c.decided, c.began)
 }
 
 // flushLong writes the replies if they are long.
 func (c *conn) flushLong() {
 	if len(c.out.buf) >= flushAt {
 		c.settle()
+		c.server.decisions.Observe(&c.decided, c.began)
 		c.closing = !c.flush() || c.closing
+		c.began = time.Now() // the time of a slow reader is not that of its next decisions
 	}
 }
 

@@ -31,6 +31,7 @@ func (c *conn) later(k call) {
 		}
 	}
 	k.quiet = c.mute != loud
+	c.decided.Add(k.operation(), 1)
 	c.calls = append(c.calls, k)
 }
 

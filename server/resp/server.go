@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/server/guard"
+	"github.com/weirlimit/weir/server/latency"
 )
 
 // A Server serves the Redis protocol. Make one with New.
@@ -18,6 +19,9 @@ type Server struct {
 	logins   parser // of connections without a user
 	commands map[string]*command
 	guard    *guard.Guard
+
+	decisions latency.Decisions
+
 	started  time.Time
 	buffered atomic.Int64 // bytes of buffers, beyond what is usual for each
 	freed    atomic.Int64 // bytes freed since the last collection

@@ -1,6 +1,9 @@
 package resp
 
-import "github.com/weirlimit/weir/server/guard"
+import (
+	"github.com/weirlimit/weir/server/guard"
+	"github.com/weirlimit/weir/server/latency"
+)
 
 // Stats are counts since the server was made.
 type Stats struct {
@@ -29,6 +32,10 @@ func (c *Counts) add(d Counts) {
 	c.Errors += d.Errors
 	c.Undecided += d.Undecided
 }
+
+// Decisions returns the durations of decisions, from the end of the read that completed a command.
+// Commands that were read together have the duration of all. The durations go on to be counted.
+func (s *Server) Decisions() *latency.Decisions { return &s.decisions }
 
 // Stats returns the counts. What is being carried out may not be in them yet.
 func (s *Server) Stats() Stats {
