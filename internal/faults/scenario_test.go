@@ -100,8 +100,8 @@ func (s system) suffer(t *testing.T, f fault) {
 				r.judge(reports, prefix, lost, time.Now())
 				return
 			}
-			mended = time.Now()
 			f.mend(r)
+			mended = time.Now()
 		}
 		r.hold(mended)
 		if f.fails {
