@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/panics"
 )
 
 // A Part is one of several limits that one request must pass together: all are charged, or none.
@@ -143,8 +145,12 @@ func (p Part) op() algorithm.Op {
 // Until then others see those charged, and may be denied although in the end nobody passes; never does anyone
 // pass who should not. That is rarer when all callers have one order of parts.
 // What can't be given back, because the store fails, stays charged; the error then says so.
+// If stores have a [Breaker], all steps together have the longest of their timeouts. Units that are not given back by then
+// are given back in the background.
 func TakeInTurn(ctx context.Context, parts []Part, now int64, outcomes []Outcome) ([]Outcome, error) {
 	first := len(outcomes)
+	ctx, end, cancel := within(ctx, parts)
+	defer cancel()
 	if len(parts) > 1 { // a request that is denied should leave no trace, such as a window that it began
 		looked, pass, err := lookAll(ctx, parts, now, outcomes)
 		if err != nil || !pass {
@@ -155,11 +161,11 @@ func TakeInTurn(ctx context.Context, parts []Part, now int64, outcomes []Outcome
 	for _, p := range parts {
 		t, err := p.Take(ctx, now)
 		if err != nil {
-			_, e := giveBackAll(ctx, taken, now, nil)
+			_, e := giveBackBy(ctx, end, taken, now, nil)
 			return outcomes[:first], halfway(len(taken), errors.Join(err, e))
 		}
 		if t.Granted < 0 {
-			return undo(ctx, parts, append(taken, t), now, outcomes)
+			return undo(ctx, end, parts, append(taken, t), now, outcomes)
 		}
 		taken = append(taken, t)
 	}
@@ -170,9 +176,9 @@ func TakeInTurn(ctx context.Context, parts []Part, now int64, outcomes []Outcome
 }
 
 // undo gives back what was taken before the last, which was denied, and returns what then stands for all parts.
-func undo(ctx context.Context, parts []Part, taken []Taken, now int64, outcomes []Outcome) ([]Outcome, error) {
+func undo(ctx context.Context, end time.Time, parts []Part, taken []Taken, now int64, outcomes []Outcome) ([]Outcome, error) {
 	first, last := len(outcomes), len(taken)-1
-	outcomes, err := giveBackAll(ctx, taken[:last], now, outcomes)
+	outcomes, err := giveBackBy(ctx, end, taken[:last], now, outcomes)
 	if err == nil {
 		outcomes, _, err = lookAll(ctx, parts[len(taken):], now, append(outcomes, taken[last].Outcome))
 	}
@@ -206,6 +212,50 @@ func (e *halfwayError) Is(target error) bool {
 }
 
 func (e *halfwayError) As(target any) bool { return errors.As(e.err, target) }
+
+// within bounds a context by the longest timeout of the stores that have a breaker. end is the end of that time, or zero.
+func within(ctx context.Context, parts []Part) (_ context.Context, end time.Time, cancel context.CancelFunc) {
+	var longest *Breaker
+	for _, p := range parts {
+		if g, ok := p.Store.(Guarded); ok && len(parts) > 1 && (longest == nil || g.Breaker().Timeout() > longest.Timeout()) {
+			longest = g.Breaker()
+		}
+	}
+	if longest == nil {
+		return ctx, end, func() {}
+	}
+	end = time.Now().Add(longest.Timeout())
+	ctx, cancel = context.WithDeadlineCause(ctx, end, longest.timeout)
+	return ctx, end, cancel
+}
+
+// giveBackBy is giveBackAll that returns at end, unless that is zero, and then goes on in the background.
+func giveBackBy(ctx context.Context, end time.Time, taken []Taken, now int64, outcomes []Outcome) ([]Outcome, error) {
+	if end.IsZero() || len(taken) == 0 {
+		return giveBackAll(ctx, taken, now, outcomes)
+	}
+	taken = slices.Clone(taken)
+	for i := range taken { // the caller may use the memory of its keys again
+		taken[i].Key = strings.Clone(taken[i].Key)
+	}
+	var given []Outcome
+	done := make(chan error, 1)
+	go func() {
+		done <- panics.Background("store: give back", func() (err error) {
+			given, err = giveBackAll(ctx, taken, now, nil)
+			return err
+		})
+	}()
+	timer := time.NewTimer(time.Until(end))
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		panics.Raise(err)
+		return append(outcomes, given...), err
+	case <-timer.C:
+		return outcomes, fmt.Errorf("weir: giving back %d limits goes on: %w", len(taken), context.DeadlineExceeded)
+	}
+}
 
 // giveBackAll goes on when one fails.
 func giveBackAll(ctx context.Context, taken []Taken, now int64, outcomes []Outcome) (_ []Outcome, err error) {
