@@ -48,13 +48,13 @@ var arrows = map[string][]string{
 	"server/proxied":         {"server/guard", "server/preface"},
 	"server/access":          {"", "store/memory", "server/guard", "internal/follow"},
 	"replay":                 {"", "identity", "store/memory"},
-	"server/limiters":        {"", "algorithm", "store"},
-	"server/checks":          {"", "policy"},
-	"server/resp":            {"", "algorithm", "store", "policy", "server/limiters", "server/checks", "server/guard", "server/access"},
-	"server/httpapi":         {"", "algorithm", "store", "policy", "server/limiters", "server/checks", "server/guard", "server/access"},
+	"server/limiters":        {"", "algorithm", "store", "internal/fallback"},
+	"server/checks":          {"", "policy", "store"},
+	"server/resp":            {"", "algorithm", "store", "policy", "server/limiters", "server/checks", "server/guard", "server/access", "internal/fallback"},
+	"server/httpapi":         {"", "algorithm", "store", "policy", "server/limiters", "server/checks", "server/guard", "server/access", "internal/fallback"},
 	"server/engines":         {"store", "store/redis", "store/postgres", "store/memcached", "store/remote", "internal/nearest"},
 	"server":                 {"server/access", "server/certificates", "server/handshake", "server/proxied", "server/guard", "", "algorithm", "store", "store/memory", "policy", "policy/clients", "server/limiters", "server/checks", "server/resp", "server/httpapi", "server/engines", "internal/follow"},
-	"cmd/weir":               {"", "algorithm/bounds", "store/memory", "store/postgres", "identity", "policy", "policy/clients", "replay", "server", "server/checks", "server/engines"},
+	"cmd/weir":               {"", "algorithm/bounds", "store/memory", "store/postgres", "identity", "policy", "policy/clients", "replay", "server", "server/checks", "server/engines", "store"},
 }
 
 func TestImportsFollowTheFlow(t *testing.T) {

@@ -77,6 +77,9 @@ type Config struct {
 	// Store is where the state is kept: the URL of an engine, such as redis://127.0.0.1:6379 (see engines.Accepted), or
 	// InMemory. Empty: InMemory. Open opens it, and Close closes it.
 	Store string
+	// OnStoreError is the decision on takes and peeks while the store fails, unless a request has its
+	// own. Policies have on_store_error. 0: store.Deny, which returns an error.
+	OnStoreError store.OnError
 	// Opened, if not nil, is the store to use, in place of Store. Nobody here closes it.
 	Opened store.Store
 	// Policies is the path of a file of policies, which is loaded by Open and followed while the server runs. Empty: there are none.
@@ -222,6 +225,8 @@ func (c Config) checkRanges() error {
 		return &ConfigError{"memory", sizeText(c.Memory), "out of range", sizeText(LeastMemory) + " to " + sizeText(MostMemory)}
 	case c.MaxKeys < 0 || c.MaxKeys > MostKeys:
 		return &ConfigError{"max-keys", strconv.Itoa(c.MaxKeys), "out of range", fmt.Sprintf("1 to %d", MostKeys)}
+	case c.OnStoreError < store.Allow || c.OnStoreError > store.Local:
+		return &ConfigError{"on-store-error", strconv.Itoa(int(c.OnStoreError)), "unknown", store.OnErrorAccepted}
 	case c.Overflow != memory.Deny && c.Overflow != memory.Share:
 		return &ConfigError{"overflow", strconv.Itoa(int(c.Overflow)), "unknown", "deny or share"}
 	case c.Grace < time.Millisecond || c.Grace > MaxGrace:

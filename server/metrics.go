@@ -56,6 +56,7 @@ var (
 	decision  = desc("weir_decision_seconds", "Duration of decisions. Over the Redis protocol from the end of the read that completed the command; commands that were read together have the duration of all.", "protocol", "operation")
 	errs      = desc("weir_errors_total", "Requests answered with an error.", "protocol")
 	undecided = desc("weir_undecided_total", "Requests on which the store could not decide: answered with an error, or as their policies say.", "protocol")
+	without   = desc("weir_decisions_without_store_total", "Requests that were decided without the store, because it failed: denied or answered with an error, allowed, or decided by local limits.", "protocol", "on_store_error")
 	open      = desc("weir_connections", "Connections open now.", "protocol")
 	accepted  = desc("weir_connections_accepted_total", "Connections served.", "protocol")
 	refused   = desc("weir_connections_refused_total", "Connections closed at once because there were too many, in all or of their address.", "protocol", "reason")
@@ -85,7 +86,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements prometheus.Collector.
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		decisions, decision, errs, undecided, open, accepted, refused, cut, panicked, headless, unheard, keys, reclaimed, overflows, memBytes, maxBytes,
+		decisions, decision, errs, undecided, without, open, accepted, refused, cut, panicked, headless, unheard, keys, reclaimed, overflows, memBytes, maxBytes,
 		growths, healed, conflicts, reloads, swept, failures, expiry, renewed,
 	} {
 		ch <- d
@@ -117,13 +118,15 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	if c.resp != nil {
 		s := c.resp()
-		collectDecisions(ch, "resp", s.Allowed, s.Denied, s.Undecided)
+		collectDecisions(ch, "resp", s.Allowed, s.Denied)
+		collectFailures(ch, "resp", s.Undecided, s.FailedOpen, s.Local)
 		s.Reasons.Add(c.shakes("resp"))
 		collectConnections(ch, "resp", s.Connections, s.Accepted, s.Errors, s.Reasons)
 	}
 	if c.http != nil {
 		s := c.http()
-		collectDecisions(ch, "http", s.Allowed, s.Denied, s.Undecided)
+		collectDecisions(ch, "http", s.Allowed, s.Denied)
+		collectFailures(ch, "http", s.Undecided, s.FailedOpen, s.Local)
 		s.Reasons.Add(c.shakes("http"))
 		collectConnections(ch, "http", s.Connections, s.Accepted, s.Errors, s.Reasons)
 	}
@@ -152,10 +155,16 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-func collectDecisions(ch chan<- prometheus.Metric, protocol string, allowed, denied, unknown int64) {
+func collectDecisions(ch chan<- prometheus.Metric, protocol string, allowed, denied int64) {
 	count(ch, decisions, allowed, protocol, "allowed")
 	count(ch, decisions, denied, protocol, "denied")
-	count(ch, undecided, unknown, protocol)
+}
+
+func collectFailures(ch chan<- prometheus.Metric, protocol string, failed, allowed, local int64) {
+	count(ch, undecided, failed, protocol)
+	count(ch, without, failed-allowed-local, protocol, "deny")
+	count(ch, without, allowed, protocol, "allow")
+	count(ch, without, local, protocol, "local")
 }
 
 func collectConnections(ch chan<- prometheus.Metric, protocol string, now, served, failed int64, reasons guard.Counts) {

@@ -150,7 +150,8 @@ func (s *Server) build() {
 	if cfg.RESP != Off {
 		r := resp.New(resp.Options{
 			Limiters: set, Policies: rules, Users: s.users.table(), TrustClientTime: cfg.TrustClientTime, Waits: !cfg.inMemory(), Timeout: decisionTimeout,
-			Store: s.store.kind, Version: cfg.Version, Logger: cfg.Log, Panics: s.panics,
+			OnStoreError: cfg.OnStoreError,
+			Store:        s.store.kind, Version: cfg.Version, Logger: cfg.Log, Panics: s.panics,
 			MaxConnections: respBounds.total, MaxPerAddress: respBounds.perAddress, IdleTimeout: cfg.IdleTimeout,
 		})
 		stats.resp, stats.durations["resp"] = r.Stats, r.Decisions()
@@ -158,7 +159,7 @@ func (s *Server) build() {
 	}
 	if cfg.HTTP != Off {
 		options := s.httpOptions(rules, httpBounds)
-		options.Limiters, options.TrustClientTime = set, cfg.TrustClientTime
+		options.Limiters, options.TrustClientTime, options.OnStoreError = set, cfg.TrustClientTime, cfg.OnStoreError
 		h := httpapi.New(options)
 		stats.http, stats.durations["http"] = h.Stats, h.Decisions()
 		s.protocols = append(s.protocols, &protocol{name: "http", address: cfg.HTTP, server: h, plain: httpapi.TLSRequired, alpn: httpALPN})

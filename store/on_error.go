@@ -32,10 +32,10 @@ const (
 	badShare   = -2
 )
 
-const (
-	onErrorAccepted = "deny, allow, local, or local with a share of the limit, such as local 25%"
-	shareAccepted   = "a share of 0.000001 to 1"
-)
+// OnErrorAccepted is what ParseOnError accepts, in words.
+const OnErrorAccepted = "deny, allow, local, or local with a share of the limit, such as local 25%"
+
+const shareAccepted = "a share of 0.000001 to 1"
 
 // LocalShare returns Local with a share of the limit for this process: more than 0, up to 1,
 // rounded down to millionths. With a share of 1/n, n processes admit together at most the bound of
@@ -67,7 +67,7 @@ func ParseOnError(text string) (OnError, error) {
 			return OnError(n), nil
 		}
 	}
-	return Deny, fmt.Errorf("weir: the decision while the store fails is %.50q; accepted: %s", text, onErrorAccepted)
+	return Deny, fmt.Errorf("weir: the decision while the store fails is %.50q; accepted: %s", text, OnErrorAccepted)
 }
 
 // String returns the text that ParseOnError reads.

@@ -25,7 +25,7 @@ policies:
 
 	var r checks.Request
 	refusals := []*checks.Refusal{
-		r.SetPath("/reports"), r.SetAddress("192.0.2.7"), r.AddHeader("Accept", "text/html"), r.AddAttribute("tenant", "acme"), r.SetHold(0), r.SetCost(1),
+		r.SetPath("/reports"), r.SetAddress("192.0.2.7"), r.AddHeader("Accept", "text/html"), r.AddAttribute("tenant", "acme"), r.SetHold(0), r.SetCost(1), r.SetOnError("local 25%"),
 	}
 	fmt.Println(refusals, r.HasHeader("accept"))
 	fmt.Println(*r.SetPath("reports"))
@@ -40,7 +40,7 @@ policies:
 		}
 	}
 	// Output:
-	// [<nil> <nil> <nil> <nil> <nil> <nil>] true
+	// [<nil> <nil> <nil> <nil> <nil> <nil> <nil>] true
 	// {reports a path that begins with / and has no ?, decoded; what follows the ? is the query}
 	// true concurrent 1 lease=30s <nil>
 	// release: "" <nil>

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/policy"
+	"github.com/weirlimit/weir/store"
 )
 
 // Bounds on what a client says of a request.
@@ -35,6 +36,8 @@ var (
 // A Request is a policy.Request in the making. The zero value is one of which nothing is known.
 type Request struct {
 	policy.Request
+	// OnError is the decision while the store fails, in place of that of the policies. Nil: theirs.
+	OnError *store.OnError
 
 	headers int
 }
@@ -76,6 +79,16 @@ func (r *Request) SetHold(milliseconds int64) *Refusal {
 		return &Refusal{strconv.FormatInt(milliseconds, 10), HoldAccepted}
 	}
 	r.Hold = time.Duration(milliseconds) * time.Millisecond
+	return nil
+}
+
+// SetOnError sets the decision while the store fails.
+func (r *Request) SetOnError(text string) *Refusal {
+	on, err := store.ParseOnError(text)
+	if err != nil {
+		return &Refusal{text, store.OnErrorAccepted}
+	}
+	r.OnError = &on
 	return nil
 }
 

@@ -13,20 +13,23 @@ import (
 	"github.com/weirlimit/weir/server/access"
 	"github.com/weirlimit/weir/server/checks"
 	"github.com/weirlimit/weir/server/latency"
+	"github.com/weirlimit/weir/store"
 )
 
 // check has the policies decide on a request.
 func (s *Server) check(w http.ResponseWriter, r *http.Request) *Problem {
-	return s.asking(w, r, func(ctx context.Context, q *policy.Request) (any, error) {
+	return s.asking(w, r, func(ctx context.Context, q *checks.Request) (any, error) {
+		if q.OnError != nil {
+			ctx = store.WithOnError(ctx, *q.OnError)
+		}
 		began := time.Now()
-		d, err := s.opts.Policies.Check(ctx, q)
+		d, err := s.opts.Policies.Check(ctx, &q.Request)
 		s.decisions.Since(latency.Check, began)
 		if err != nil {
 			return nil, err
 		}
-		if d.Err != nil { // the policies said what happens then
-			s.counts.undecided.Add(1)
-			s.logFailure(d.Err)
+		if d.Err != nil {
+			s.without(d.Err, d.Decision)
 		}
 		s.counts.verdict(d.Allowed)
 		return checkAnswerOf(d), nil
@@ -35,11 +38,16 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) *Problem {
 
 // explain has the policies say how they would decide on a request, and why.
 func (s *Server) explain(w http.ResponseWriter, r *http.Request) *Problem {
-	return s.asking(w, r, func(ctx context.Context, q *policy.Request) (any, error) { return s.opts.Policies.Explain(ctx, q) })
+	return s.asking(w, r, func(ctx context.Context, q *checks.Request) (any, error) {
+		if q.OnError != nil {
+			ctx = store.WithOnError(ctx, *q.OnError)
+		}
+		return s.opts.Policies.Explain(ctx, &q.Request)
+	})
 }
 
 // asking reads a request, asks the policies, and answers.
-func (s *Server) asking(w http.ResponseWriter, r *http.Request, ask func(context.Context, *policy.Request) (any, error)) *Problem {
+func (s *Server) asking(w http.ResponseWriter, r *http.Request, ask func(context.Context, *checks.Request) (any, error)) *Problem {
 	b := bodies.Get().(*bytes.Buffer)
 	defer bodies.Put(b)
 	b.Reset()
@@ -51,7 +59,7 @@ func (s *Server) asking(w http.ResponseWriter, r *http.Request, ask func(context
 		return p
 	}
 	if rightOf(r.URL.Path) == access.Check {
-		s.restrict(r, q)
+		s.restrict(r, &q.Request)
 	}
 	ctx, cancel := s.within(r.Context())
 	defer cancel()
@@ -82,6 +90,7 @@ type checkAnswer struct {
 	Denied []string      `json:"denied"`
 	Token  string        `json:"token,omitempty"`
 	Failed bool          `json:"failed"`
+	Local  bool          `json:"local,omitempty"`
 	Limits []limitAnswer `json:"limits"`
 }
 
@@ -93,6 +102,7 @@ type limitAnswer struct {
 	Role     string `json:"role"`
 	Key      string `json:"key"`
 	Cost     int64  `json:"cost"`
+	Failed   bool   `json:"failed,omitempty"`
 	Local    bool   `json:"local,omitempty"`
 	Allowed  bool   `json:"allowed"`
 	Capacity int64  `json:"capacity"`
@@ -110,14 +120,14 @@ type standing struct {
 func checkAnswerOf(d policy.Decision) checkAnswer {
 	a := checkAnswer{
 		Allowed: d.Allowed, Limit: d.Limit, standing: standingOf(d.Decision),
-		Denied: d.Denied, Token: d.Token, Failed: d.Err != nil, Limits: make([]limitAnswer, len(d.Each)),
+		Denied: d.Denied, Token: d.Token, Failed: d.Failed, Local: d.Local, Limits: make([]limitAnswer, len(d.Each)),
 	}
 	if a.Denied == nil {
 		a.Denied = []string{}
 	}
 	for i, l := range d.Each {
 		a.Limits[i] = limitAnswer{
-			Policy: l.Policy, Plan: l.Plan, Limit: checks.LimitText(l), Role: l.Role.String(), Key: l.MaskedKey(), Cost: l.Cost, Local: l.Local,
+			Policy: l.Policy, Plan: l.Plan, Limit: checks.LimitText(l), Role: l.Role.String(), Key: l.MaskedKey(), Cost: l.Cost, Failed: l.Failed, Local: l.Local,
 			Allowed: l.Allowed, Capacity: l.Decision.Limit, standing: standingOf(l.Decision),
 		}
 	}

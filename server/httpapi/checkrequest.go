@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/server/checks"
+	"github.com/weirlimit/weir/store"
 )
 
 const (
 	checkExample    = `{"method":"POST","path":"/login","client_ip":"192.0.2.7"}`
-	checkFields     = "method, host, path, query, headers, client_ip, attributes, cost, hold_ms"
+	checkFields     = "method, host, path, query, headers, client_ip, attributes, cost, hold_ms, on_store_error"
 	headersAccepted = `an object of header names, each with a text or an array of texts, such as {"Accept":"text/html"}`
 	attrsAccepted   = `an object of names, each with a text, such as {"tenant":"acme"}`
 )
@@ -25,7 +25,7 @@ type checkBody struct {
 }
 
 // decodeCheck reads a body as strictly as decode does. Everything in it may be missing.
-func decodeCheck(body []byte) (*policy.Request, *Problem) {
+func decodeCheck(body []byte) (*checks.Request, *Problem) {
 	m, p := object(body, checkExample)
 	if p != nil {
 		return nil, p
@@ -41,7 +41,7 @@ func decodeCheck(body []byte) (*policy.Request, *Problem) {
 		}
 		q.seen = append(q.seen, name)
 	}
-	return &q.Request.Request, nil
+	return &q.Request, nil
 }
 
 func (q *checkBody) set(name string, value []byte) (p *Problem) {
@@ -60,6 +60,8 @@ func (q *checkBody) set(name string, value []byte) (p *Problem) {
 		p = setText(name, value, checks.AddressAccepted, q.SetAddress)
 	case "attributes":
 		p = q.setAttributes(value)
+	case "on_store_error":
+		p = setText(name, value, store.OnErrorAccepted, q.SetOnError)
 	case "cost":
 		p = setWhole(name, value, checks.CostAccepted, q.SetCost)
 	case "hold_ms":

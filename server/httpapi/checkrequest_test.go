@@ -22,7 +22,7 @@ func TestCheckIsRead(t *testing.T) {
 		Header:     http.Header{"X-User": {"bob"}, "Accept": {"a", `b"]}`}, "X-1": {""}},
 		Attributes: map[string]string{"": "x", "Tenant": "{}"}, Cost: &cost, Hold: 1500 * time.Millisecond,
 	}
-	if p != nil || !reflect.DeepEqual(got, want) {
+	if p != nil || !reflect.DeepEqual(&got.Request, want) {
 		t.Errorf("got %+v, %+v; want %+v", got, p, want)
 	}
 	for _, body := range []string{`{}`, `{"path":""}`, `{"path":"*"}`, `{"headers":{},"attributes":{}}`, `{"client_ip":"fe80::1%eth0"}`, `{"hold_ms":86400000}`} {

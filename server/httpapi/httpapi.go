@@ -18,6 +18,7 @@ import (
 	"github.com/weirlimit/weir/server/checks"
 	"github.com/weirlimit/weir/server/guard"
 	"github.com/weirlimit/weir/server/latency"
+	"github.com/weirlimit/weir/store"
 )
 
 // Bounds on what one client can make the server hold or wait for.
@@ -56,6 +57,9 @@ type Options struct {
 	// Status returns the status for /v1/status; /readyz lists its warnings with Admin. Nil: a status
 	// with the start only.
 	Status func() Status
+	// OnStoreError is the decision on takes and peeks while the store fails, unless the request has
+	// its own. Policies have their own. 0: store.Deny, an answer of 503.
+	OnStoreError store.OnError
 	// TrustClientTime lets a request say its own time, as "at_us".
 	TrustClientTime bool
 	// MaxConnections is the number of connections served at once; more are answered 503 and closed as they come.

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/internal/fallback"
 	"github.com/weirlimit/weir/server/latency"
+	"github.com/weirlimit/weir/store"
 )
 
 // An operation is what a POST under /v1/ asks for.
@@ -18,6 +20,7 @@ type operation struct {
 	run   func(context.Context, *weir.Limiter, request) (answer, error)
 	takes bool // the verdict is counted
 	kind  latency.Operation
+	falls bool // falls back when the store fails: takes an "on_store_error"
 }
 
 // An answer is a decision, and what else an operation answers with.
@@ -28,9 +31,9 @@ type answer struct {
 }
 
 var operations = []operation{
-	{name: "take", costs: true, run: decided(runTake), takes: true, kind: latency.Take},
-	{name: "take-up-to", costs: true, run: runTakeUpTo, takes: true, kind: latency.TakeUpTo},
-	{name: "peek", run: decided(runPeek), kind: latency.Peek},
+	{name: "take", costs: true, run: decided(runTake), takes: true, falls: true, kind: latency.Take},
+	{name: "take-up-to", costs: true, run: runTakeUpTo, takes: true, falls: true, kind: latency.TakeUpTo},
+	{name: "peek", run: decided(runPeek), falls: true, kind: latency.Peek},
 	{name: "refund", costs: true, run: decided(runRefund), kind: latency.Refund},
 	{name: "reset", run: decided(runReset), kind: latency.Reset},
 }
@@ -43,10 +46,14 @@ func decided(run func(context.Context, *weir.Limiter, request) (weir.Decision, e
 }
 
 func (op operation) fields() string {
+	fields := "key, limit, name, at_us"
 	if op.costs {
-		return "key, limit, name, cost, at_us"
+		fields = "key, limit, name, cost, at_us"
 	}
-	return "key, limit, name, at_us"
+	if op.falls {
+		fields += ", on_store_error"
+	}
+	return fields
 }
 
 func runTakeUpTo(ctx context.Context, l *weir.Limiter, q request) (a answer, err error) {
@@ -123,7 +130,22 @@ func (s *Server) decide(ctx context.Context, op operation, q request) (answer, e
 	ctx, cancel := s.within(ctx)
 	defer cancel()
 	defer s.decisions.Since(op.kind, time.Now())
-	return op.run(ctx, l, q)
+	on := s.opts.OnStoreError
+	if q.seen&onErrorField != 0 {
+		on = q.onError
+	}
+	if on == store.Deny || !op.falls {
+		return op.run(ctx, l, q)
+	}
+	var failure error
+	a, err := op.run(store.WithOnError(fallback.WithCause(ctx, &failure), on), l, q)
+	if err == nil && a.Failed {
+		s.without(failure, a.Decision)
+	}
+	if _, share := errors.AsType[*weir.LimitError](err); share && q.seen&onErrorField == 0 {
+		err = errors.New(err.Error()) // the client can't change a share that the limit does not have
+	}
+	return a, err
 }
 
 // problem tells the client of what it can mend, and the log of everything else.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -29,12 +30,24 @@ func (s *Server) within(ctx context.Context) (context.Context, context.CancelFun
 // undecided tells the log of a failure, and the client that there was one.
 func (s *Server) undecided(err error) *Problem {
 	s.counts.undecided.Add(1)
-	s.logFailure(err)
+	s.logFailure(err, "no decision")
 	return &Problem{Status: http.StatusServiceUnavailable, Detail: "no decision could be made; try again"}
 }
 
-func (s *Server) logFailure(err error) {
+// without counts and logs a decision that was made after the store failed.
+func (s *Server) without(failure error, d weir.Decision) {
+	s.counts.undecided.Add(1)
+	switch {
+	case d.Local:
+		s.counts.local.Add(1)
+	case d.Allowed:
+		s.counts.failedOpen.Add(1)
+	}
+	s.logFailure(failure, "the store failed, and requests are decided without it")
+}
+
+func (s *Server) logFailure(err error, message string) {
 	if s.failures.open(time.Now()) {
-		s.opts.Log.Error("no decision", "error", store.WithoutKeys(err))
+		s.opts.Log.Error(message, "error", store.WithoutKeys(err))
 	}
 }

@@ -36,6 +36,10 @@ func appendAnswer(b []byte, a answer) []byte {
 	b = strconv.AppendInt(b, microseconds(d.ResetAfter), 10)
 	b = append(b, `,"delay_us":`...)
 	b = strconv.AppendInt(b, microseconds(d.Delay), 10)
+	if d.Failed {
+		b = append(b, `,"failed":true,"local":`...)
+		b = strconv.AppendBool(b, d.Local)
+	}
 	return append(b, "}\n"...)
 }
 

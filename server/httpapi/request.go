@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"github.com/weirlimit/weir/store"
 )
 
 // A request is the body of an operation.
@@ -16,6 +18,7 @@ type request struct {
 	cost       int64
 	at         time.Time
 	timed      bool // at is given
+	onError    store.OnError
 	seen       fields
 }
 
@@ -28,6 +31,7 @@ const (
 	costField
 	atField
 	nameField
+	onErrorField
 )
 
 const (
@@ -92,7 +96,7 @@ func (q *request) missing() *Problem {
 func (q *request) set(name string, value []byte, op operation, trustClientTime bool) *Problem {
 	field := fieldOf(name)
 	switch {
-	case field == 0 || field == costField && !op.costs:
+	case field == 0 || field == costField && !op.costs || field == onErrorField && !op.falls:
 		return unknownField(name, op.fields())
 	case field == atField && !trustClientTime:
 		return refuse(name, "not trusted", "no time of the client's, unless weir serve runs with --trust-client-time")
@@ -113,6 +117,8 @@ func (q *request) store(field fields, name string, value []byte) (p *Problem) {
 		q.name, p = text(name, value, nameAccepted)
 	case costField:
 		q.cost, p = whole(name, value, 0, costAccepted)
+	case onErrorField:
+		q.onError, p = onError(name, value)
 	case atField:
 		var at int64
 		at, p = whole(name, value, math.MinInt64, atAccepted)
@@ -121,12 +127,26 @@ func (q *request) store(field fields, name string, value []byte) (p *Problem) {
 	return p
 }
 
+func onError(name string, value []byte) (store.OnError, *Problem) {
+	t, p := text(name, value, store.OnErrorAccepted)
+	if p != nil {
+		return store.Deny, p
+	}
+	on, err := store.ParseOnError(t)
+	if err != nil {
+		return store.Deny, refuse(name, t, store.OnErrorAccepted)
+	}
+	return on, nil
+}
+
 func fieldOf(name string) fields {
 	switch name {
 	case "key":
 		return keyField
 	case "limit":
 		return limitField
+	case "on_store_error":
+		return onErrorField
 	case "name":
 		return nameField
 	case "cost":

@@ -22,11 +22,14 @@ type Stats struct {
 	// Undecided counts the requests on which the store could not decide: those answered with a problem for it, and checks on which the policies said what
 	// happens then.
 	Undecided int64
+	// FailedOpen and Local count those of them that were allowed without a decision, and that were
+	// decided by local limits.
+	FailedOpen, Local int64
 }
 
 type counts struct {
 	requests, allowed, denied, errors atomic.Int64
-	undecided                         atomic.Int64
+	undecided, failedOpen, local      atomic.Int64
 }
 
 // Decisions returns the durations of decisions, without the time to read the body and to send the
@@ -47,6 +50,8 @@ func (s *Server) Stats() Stats {
 		Denied:      c.denied.Load(),
 		Errors:      c.errors.Load(),
 		Undecided:   c.undecided.Load(),
+		FailedOpen:  c.failedOpen.Load(),
+		Local:       c.local.Load(),
 	}
 }
 

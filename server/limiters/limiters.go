@@ -2,12 +2,15 @@
 package limiters
 
 import (
+	"context"
 	"encoding/binary"
+	"errors"
 	"strconv"
 	"time"
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/fallback"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -45,6 +48,21 @@ type Bound struct {
 	Clock    store.Clock   // the same
 
 	limiter *weir.Limiter // nil where limits share debts
+	store   store.Store
+	spec    store.Spec
+}
+
+// Without returns what decides in place of the Bound, whose store returned cause. The error is cause
+// under store.Deny, and if cause is no failure of the store.
+func (b *Bound) Without(ctx context.Context, on store.OnError, cause error) (*fallback.Bound, error) {
+	if on == store.Deny || !store.IsFailure(ctx, cause) {
+		return nil, cause
+	}
+	f, err := fallback.Bind(b.store, b.spec, on, cause)
+	if err != nil {
+		return nil, errors.Join(cause, err)
+	}
+	return &f, nil
 }
 
 // Get returns the limiter of a limit text and a name, which may be empty. The error is that of Bind.
@@ -139,7 +157,7 @@ func (s *Set) bind(spec store.Spec) (b *Bound, err error) {
 	if err := s.rules.check(spec.Limit); err != nil {
 		return nil, err
 	}
-	b = &Bound{Limit: spec.Limit.Canonical(), Capacity: spec.Limit.Capacity()}
+	b = &Bound{Limit: spec.Limit.Canonical(), Capacity: spec.Limit.Capacity(), store: s.store, spec: spec}
 	if b.Binding, err = s.store.Bind(spec); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package resp
 
 import (
 	"context"
+	"slices"
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/server/latency"
@@ -53,12 +54,14 @@ func (c *conn) settle() {
 		c.count(d.Allowed)
 		c.out.write(b.form, d)
 	}
-	undecided := len(b.requests) - len(decisions)
 	b.decisions = decisions
+	failed := slices.Clone(b.requests[len(decisions):]) // an error settles what was put off
 	clear(b.requests)
 	b.requests = b.requests[:0]
-	for range undecided {
-		c.failWith(err)
+	for _, r := range failed {
+		k := call{bound: b.bound, key: r.Key, op: algorithm.Op{Cost: r.Cost}, at: store.OwnClock, form: b.form, counts: true, err: err}
+		c.server.decideWithout(c.server.ctx, &k)
+		c.answer(&k)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/fallback"
 	"github.com/weirlimit/weir/server/latency"
 	"github.com/weirlimit/weir/server/limiters"
 	"github.com/weirlimit/weir/store"
@@ -24,10 +25,13 @@ type call struct {
 	quiet   bool // there is no reply
 	parts   *together
 	check   *checking
+	onError *store.OnError // that the command has given; the reply then reports who decided
 
 	verdict algorithm.Verdict
 	took    int64 // the time at which a stamped one took effect, as at
 	err     error
+	without *fallback.Bound // that decided in place of the store
+	failure error           // of the store, if without is set
 }
 
 // do carries out a call, or puts it off if the store waits for an engine.
@@ -38,7 +42,7 @@ func (c *conn) do(k call) {
 	}
 	c.settle()
 	c.decided.Add(k.operation(), 1)
-	k.decide(c.server.ctx)
+	c.server.decide(c.server.ctx, &k)
 	c.answer(&k)
 }
 
@@ -53,6 +57,42 @@ func (k *call) operation() latency.Operation {
 		return latency.Settle
 	}
 	return latency.Check
+}
+
+// decide carries out a call, or decides without the store.
+func (s *Server) decide(ctx context.Context, k *call) {
+	if k.check != nil && k.onError != nil {
+		ctx = store.WithOnError(ctx, *k.onError)
+	}
+	k.decide(ctx)
+	s.decideWithout(ctx, k)
+}
+
+// decideWithout decides on a take for which the store has failed, as the command or the server sets.
+func (s *Server) decideWithout(ctx context.Context, k *call) {
+	if k.err == nil || k.check != nil || k.op.Kind != algorithm.Take && k.op.Kind != algorithm.TakeUpTo {
+		return
+	}
+	on := s.options.OnStoreError
+	if k.onError != nil {
+		on = *k.onError
+	}
+	failure := k.err
+	if k.parts != nil {
+		k.parts.decideWithout(ctx, k, on)
+		return
+	}
+	if k.without, k.err = k.bound.Without(ctx, on, failure); k.err != nil {
+		if k.onError == nil { // the client can't change a share that the limit does not have
+			k.err = failure
+		}
+		return
+	}
+	k.verdict, k.err = k.without.Binding.Do(ctx, k.key, k.op, k.at)
+	k.failure = failure
+	if k.took = k.at; k.at == store.OwnClock {
+		k.took = time.Now().UnixNano()
+	}
 }
 
 func (k *call) decide(ctx context.Context) {
@@ -79,9 +119,15 @@ func (c *conn) answer(k *call) {
 		}
 		return
 	}
-	if k.check != nil && k.check.decision.Err != nil { // the policies said what happens then
+	if failure, local, allowed := k.decidedWithout(); failure != nil {
 		c.counts.Undecided++
-		c.server.logFailure(k.check.decision.Err)
+		switch {
+		case local:
+			c.counts.Local++
+		case allowed:
+			c.counts.FailedOpen++
+		}
+		c.server.logFailure(failure, "the store failed, and requests are decided without it")
 	}
 	if k.counts {
 		c.count(k.verdict.Granted >= 0 && (k.form != tokensForm || k.verdict.Granted == k.op.Cost))
@@ -91,10 +137,34 @@ func (c *conn) answer(k *call) {
 	}
 }
 
+// decidedWithout returns the failure of the store without which the call was decided, or nil.
+func (k *call) decidedWithout() (failure error, local, allowed bool) {
+	switch {
+	case k.check != nil:
+		d := &k.check.decision
+		return d.Err, d.Local, d.Allowed
+	case k.without != nil:
+		return k.failure, k.without.Local, true
+	}
+	return nil, false, false
+}
+
+// source is who decided, as the reply has it after ONERROR: 0 for the store, 1 for nobody, because
+// the store failed, 2 for this process.
+func (k *call) source() int64 {
+	switch failure, local, _ := k.decidedWithout(); {
+	case failure == nil:
+		return 0
+	case local:
+		return 2
+	}
+	return 1
+}
+
 func (r *replies) call(k *call) {
 	switch {
 	case k.check != nil:
-		r.checked(k.check)
+		r.checked(k)
 		return
 	case k.parts != nil:
 		r.together(k)
@@ -103,12 +173,12 @@ func (r *replies) call(k *call) {
 		r.integer(max(0, k.verdict.Granted) + k.verdict.Remaining)
 		return
 	}
-	d := k.verdict.Decision(k.bound.Capacity)
-	if !k.granted && !k.stamped {
+	d := k.decision()
+	if !k.granted && !k.stamped && k.onError == nil {
 		r.write(k.form, d)
 		return
 	}
-	r.array(6 + one(k.granted) + one(k.stamped))
+	r.array(6 + one(k.granted) + one(k.stamped) + one(k.onError != nil))
 	r.decision(d, k.form.unit())
 	if k.granted {
 		r.integer(max(0, k.verdict.Granted))
@@ -116,6 +186,16 @@ func (r *replies) call(k *call) {
 	if k.stamped {
 		r.integer(instant(k.took, k.form.unit()))
 	}
+	if k.onError != nil {
+		r.integer(k.source())
+	}
+}
+
+func (k *call) decision() algorithm.Decision {
+	if k.without != nil {
+		return k.without.Decision(k.verdict)
+	}
+	return k.verdict.Decision(k.bound.Capacity)
 }
 
 func one(yes bool) int {

@@ -86,7 +86,8 @@ func (c *conn) policies() checks.Policies {
 	return p
 }
 
-// check is WEIR.CHECK [METHOD m] [HOST h] [PATH p] [QUERY q] [HEADER name value]... [IP address] [ATTR name value]... [COST n] [HOLD ms].
+// check is WEIR.CHECK [METHOD m] [HOST h] [PATH p] [QUERY q] [HEADER name value]... [IP address] [ATTR name value]... [COST n] [HOLD ms]
+// [ONERROR deny|allow|local].
 func (c *conn) check() {
 	p := c.policies()
 	if p == nil {
@@ -104,7 +105,7 @@ func (c *conn) check() {
 	if user := c.user; c.session != nil {
 		q.May = func(policy, key string) bool { return user.May(access.Check, policy, key) }
 	}
-	c.do(call{at: store.OwnClock, counts: true, check: &checking{policies: p, request: &q.Request.Request}})
+	c.do(call{at: store.OwnClock, counts: true, check: &checking{policies: p, request: &q.Request.Request}, onError: q.OnError})
 }
 
 // settleChecked is WEIR.CHECK.RELEASE, COMMIT, CANCEL and RENEW token [cost [LATE]].
@@ -126,8 +127,9 @@ func (c *conn) settleChecked(s checks.Settlement) {
 }
 
 // checked is what came of a check: the decision in numbers, the names of the policies that denied, the token, and what
-// stands for each limit.
-func (r *replies) checked(k *checking) {
+// stands for each limit; and after ONERROR who decided.
+func (r *replies) checked(of *call) {
+	k := of.check
 	if k.request == nil {
 		if k.next == "" {
 			r.ok()
@@ -137,7 +139,7 @@ func (r *replies) checked(k *checking) {
 		return
 	}
 	d := k.decision
-	r.array(9)
+	r.array(9 + one(of.onError != nil))
 	r.decision(d.Decision, time.Microsecond)
 	r.array(len(d.Denied))
 	for _, name := range d.Denied {
@@ -151,5 +153,8 @@ func (r *replies) checked(k *checking) {
 		r.bulk(checks.LimitText(l))
 		r.bulk(l.Role.String())
 		r.decision(l.Decision, time.Microsecond)
+	}
+	if of.onError != nil {
+		r.integer(of.source())
 	}
 }

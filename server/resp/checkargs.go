@@ -8,10 +8,10 @@ import (
 
 // checkSizes are the words of a check, and how many arguments each is with its values.
 var checkSizes = map[string]int{
-	"METHOD": 2, "HOST": 2, "PATH": 2, "QUERY": 2, "IP": 2, "COST": 2, "HOLD": 2, "HEADER": 3, "ATTR": 3,
+	"METHOD": 2, "HOST": 2, "PATH": 2, "QUERY": 2, "IP": 2, "COST": 2, "HOLD": 2, "ONERROR": 2, "HEADER": 3, "ATTR": 3,
 }
 
-const checkWords = "METHOD m, HOST h, PATH p, QUERY q, IP address, COST n, HOLD milliseconds, each once; and HEADER name value, ATTR name value"
+const checkWords = "METHOD m, HOST h, PATH p, QUERY q, IP address, COST n, HOLD milliseconds, ONERROR deny|allow|local, each once; and HEADER name value, ATTR name value"
 
 // checkArgs is what the arguments of a check say. It copies what it keeps of them.
 type checkArgs struct {
@@ -49,6 +49,8 @@ func (q *checkArgs) set(word string, values [][]byte) (refusal string) {
 		return refused(word, q.SetPath(value))
 	case "QUERY":
 		q.RawQuery = value
+	case "ONERROR":
+		return refused(word, q.SetOnError(value))
 	case "IP":
 		return refused(word, q.SetAddress(value))
 	case "HEADER":

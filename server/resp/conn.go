@@ -51,7 +51,7 @@ type conn struct {
 
 	// These are read by others.
 	about  atomic.Pointer[about]
-	shown  [5]atomic.Int64
+	shown  [7]atomic.Int64
 	rounds atomic.Uint64 // odd while the connection waits for input
 	writes atomic.Uint64 // odd while replies are being written
 	// unfinished numbers the command or transaction that has arrived in part. 0: none.

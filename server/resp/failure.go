@@ -41,14 +41,14 @@ func (c *conn) failure(err error) string {
 		return "AT is refused: the store of this server decides by its own clock"
 	}
 	c.counts.Undecided++
-	c.server.logFailure(err)
+	c.server.logFailure(err, "no decision could be made")
 	return "no decision could be made, try again"
 }
 
 // logFailure logs at most once a second: when a store is gone, every request fails.
-func (s *Server) logFailure(err error) {
+func (s *Server) logFailure(err error, message string) {
 	now, last := time.Now().Unix(), s.failedAt.Load()
 	if now != last && s.failedAt.CompareAndSwap(last, now) {
-		s.options.Logger.Error("resp: no decision could be made", "error", store.WithoutKeys(err))
+		s.options.Logger.Error("resp: "+message, "error", store.WithoutKeys(err))
 	}
 }

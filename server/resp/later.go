@@ -43,7 +43,7 @@ func (c *conn) settleCalls() {
 	ctx, cancel := context.WithTimeout(c.server.ctx, c.server.options.Timeout)
 	begin := c.drainBegins()
 	if len(calls) == 1 {
-		calls[0].decide(ctx)
+		c.server.decide(ctx, &calls[0])
 	} else {
 		c.allAtOnce(ctx, arrange(calls))
 	}
@@ -193,7 +193,7 @@ func (c *conn) allAtOnce(ctx context.Context, tasks []*task) {
 					panicked.Store(true)
 				}
 			}()
-			t.run(ctx)
+			t.run(ctx, c.server)
 		})
 	}
 	all.Wait()
@@ -212,9 +212,9 @@ func (t *task) fail(err error) {
 	}
 }
 
-func (t *task) run(ctx context.Context) {
+func (t *task) run(ctx context.Context, s *Server) {
 	if len(t.calls) == 1 {
-		t.calls[0].decide(ctx)
+		s.decide(ctx, t.calls[0])
 		return
 	}
 	requests := make([]store.KeyCost, len(t.calls))
@@ -225,6 +225,7 @@ func (t *task) run(ctx context.Context) {
 	for i, k := range t.calls {
 		if i >= len(decisions) {
 			k.err = err
+			s.decideWithout(ctx, k)
 			continue
 		}
 		k.verdict = verdictOf(decisions[i], k.op.Cost)

@@ -8,6 +8,7 @@ import (
 	"github.com/weirlimit/weir/server/checks"
 	"github.com/weirlimit/weir/server/guard"
 	"github.com/weirlimit/weir/server/limiters"
+	"github.com/weirlimit/weir/store"
 )
 
 // Options for New. Limiters is required; the zero value of every other field stands for its default.
@@ -24,6 +25,9 @@ type Options struct {
 	// TrustClientTime accepts AT, by which a client says what time it is. A client that can set the time can
 	// evade any limit.
 	TrustClientTime bool
+	// OnStoreError is the decision on takes and peeks while the store fails, unless the command says
+	// otherwise (ONERROR). Policies have their own. Default: store.Deny, an error reply.
+	OnStoreError store.OnError
 	// Waits says that the store waits for an engine. Commands that come together are then decided together: up to 64 at once for
 	// each connection, those for one key in their order.
 	Waits bool

@@ -22,6 +22,8 @@ type request struct {
 	life  int64 // nanoseconds
 	given option
 
+	onError store.OnError
+
 	atText, endText, lifeText []byte // what is read when it is known in which unit
 }
 
@@ -40,9 +42,10 @@ const (
 	lifeOption
 	lateOption
 	andOption
+	onErrorOption
 )
 
-var optionWords = [...]string{"COST n", "AT time", "NAME name", "END time", "NS", "TIME", "DEBT", "ID id", "LIFE time", "LATE", "AND key limit ..."}
+var optionWords = [...]string{"COST n", "AT time", "NAME name", "END time", "NS", "TIME", "DEBT", "ID id", "LIFE time", "LATE", "AND key limit ...", "ONERROR deny|allow|local"}
 
 func (o option) accepted() string {
 	var words []string
@@ -105,6 +108,8 @@ func (c *conn) option(word []byte) (o option, hasValue bool) {
 		return lateOption, false
 	case "AND":
 		return andOption, false
+	case "ONERROR":
+		return onErrorOption, true
 	}
 	return 0, false
 }
@@ -123,6 +128,12 @@ func (c *conn) value(r *request, o option, value []byte) (ok bool) {
 		return ok
 	case lifeOption:
 		r.lifeText = value
+	case onErrorOption:
+		var err error
+		if r.onError, err = store.ParseOnError(string(value)); err != nil {
+			c.fail("ERR ONERROR is " + excerpt(value) + "; accepted: " + store.OnErrorAccepted)
+		}
+		return err == nil
 	default:
 		r.name = value
 		if most := c.server.options.MaxKey; len(value) > most {

@@ -23,6 +23,9 @@ type Counts struct {
 	Errors   int64 // error replies
 	// Undecided counts the commands on which the store could not decide: those answered with an error for it, and checks on which the policies said what happens then.
 	Undecided int64
+	// FailedOpen and Local count those of them that were allowed without a decision, and that were
+	// decided by local limits.
+	FailedOpen, Local int64
 }
 
 func (c *Counts) add(d Counts) {
@@ -31,6 +34,8 @@ func (c *Counts) add(d Counts) {
 	c.Denied += d.Denied
 	c.Errors += d.Errors
 	c.Undecided += d.Undecided
+	c.FailedOpen += d.FailedOpen
+	c.Local += d.Local
 }
 
 // Decisions returns the durations of decisions, from the end of the read that completed a command.
@@ -53,7 +58,7 @@ func (s *Server) Stats() Stats {
 
 // publish shows what the connection has counted to Stats. Only the connection writes there.
 func (c *conn) publish() {
-	for i, n := range [...]int64{c.counts.Commands, c.counts.Allowed, c.counts.Denied, c.counts.Errors, c.counts.Undecided} {
+	for i, n := range [...]int64{c.counts.Commands, c.counts.Allowed, c.counts.Denied, c.counts.Errors, c.counts.Undecided, c.counts.FailedOpen, c.counts.Local} {
 		if c.shown[i].Load() != n {
 			c.shown[i].Store(n)
 		}
@@ -61,5 +66,5 @@ func (c *conn) publish() {
 }
 
 func (c *conn) published() Counts {
-	return Counts{c.shown[0].Load(), c.shown[1].Load(), c.shown[2].Load(), c.shown[3].Load(), c.shown[4].Load()}
+	return Counts{c.shown[0].Load(), c.shown[1].Load(), c.shown[2].Load(), c.shown[3].Load(), c.shown[4].Load(), c.shown[5].Load(), c.shown[6].Load()}
 }

@@ -37,14 +37,15 @@ func weirCommands() []*command {
 const (
 	usual = nameOption | debtOption | atOption | nsOption | timeOption
 	costs = usual | costOption
+	takes = costs | onErrorOption
 	held  = costs&^debtOption | idOption
 )
 
 func (c *conn) take() {
-	r, ok := c.request(1, costs)
+	r, ok := c.request(1, takes)
 	switch {
 	case !ok:
-	case r.given&(atOption|timeOption|nsOption) == 0 && !c.server.options.Waits:
+	case r.given&(atOption|timeOption|nsOption|onErrorOption) == 0 && !c.server.options.Waits:
 		c.add(r.bound, weirForm, r.key, r.cost)
 	default:
 		k := r.call(algorithm.Take)
@@ -54,7 +55,7 @@ func (c *conn) take() {
 }
 
 func (c *conn) takeUpTo() {
-	if r, ok := c.request(1, costs); ok {
+	if r, ok := c.request(1, takes); ok {
 		k := r.call(algorithm.TakeUpTo)
 		k.counts, k.granted = true, true
 		c.do(k)
@@ -62,7 +63,7 @@ func (c *conn) takeUpTo() {
 }
 
 func (c *conn) peek() {
-	if r, ok := c.request(0, usual); ok {
+	if r, ok := c.request(0, usual|onErrorOption); ok {
 		c.do(r.call(algorithm.Take))
 	}
 }
@@ -132,8 +133,17 @@ func (c *conn) resetKey() {
 func (r *request) call(kind algorithm.Kind) call {
 	return call{
 		bound: r.bound, key: r.key, op: algorithm.Op{Kind: kind, Cost: r.cost, ID: r.id, Life: r.life}, at: r.at,
-		form: r.form(), stamped: r.given&timeOption != 0,
+		form: r.form(), stamped: r.given&timeOption != 0, onError: r.choice(),
 	}
+}
+
+// choice returns the decision while the store fails that the command has given, or nil.
+func (r *request) choice() *store.OnError {
+	if r.given&onErrorOption == 0 {
+		return nil
+	}
+	on := r.onError // and not &r.onError: r would be on the heap for each command
+	return &on
 }
 
 func (r *request) form() form {

@@ -2,9 +2,11 @@ package resp
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/fallback"
 	"github.com/weirlimit/weir/server/limiters"
 	"github.com/weirlimit/weir/store"
 )
@@ -17,8 +19,9 @@ type together struct {
 
 type part struct {
 	store.Part
-	bound *limiters.Bound
-	life  []byte // what is read when it is known in which unit
+	bound   *limiters.Bound
+	life    []byte          // what is read when it is known in which unit
+	without *fallback.Bound // that decided in place of the store
 }
 
 // decide charges all parts or none. The call's verdict is that of the request: it is granted or not.
@@ -28,19 +31,55 @@ func (t *together) decide(ctx context.Context, k *call) {
 		parts[i] = t.parts[i].Part
 	}
 	t.outcomes, k.err = store.TakeAll(ctx, parts, k.at)
+	t.judge(k)
+}
+
+// decideWithout decides on all parts after the store has failed. Reservations are not made without
+// the store.
+func (t *together) decideWithout(ctx context.Context, k *call, on store.OnError) {
+	parts, failure := make([]store.Part, len(t.parts)), k.err
+	for i := range t.parts {
+		p := &t.parts[i]
+		if p.ID != 0 {
+			return
+		}
+		if p.without, k.err = p.bound.Without(ctx, on, failure); k.err != nil {
+			if k.onError == nil {
+				k.err = failure
+			}
+			return
+		}
+		parts[i] = store.Part{
+			Store: p.without.Store, Binding: p.without.Binding, Limit: p.without.Limit, Name: p.without.Name, Key: p.Key, Cost: p.Cost,
+		}
+	}
+	k.verdict = algorithm.Verdict{}
+	if t.outcomes, k.err = store.TakeAll(ctx, parts, k.at); k.err != nil {
+		return
+	}
+	t.judge(k)
+	k.without, k.failure = t.parts[0].without, failure
+}
+
+// judge sets the verdict of the request by the outcomes of its parts.
+func (t *together) judge(k *call) {
 	for _, o := range t.outcomes {
 		k.verdict.Granted = min(k.verdict.Granted, o.Granted)
 	}
 }
 
-// together is the decision on the request, and those of its parts.
+// together is the decision on the request, those of its parts, and after ONERROR who decided.
 func (r *replies) together(k *call) {
 	parts := k.parts.parts
 	each := make([]algorithm.Decision, len(parts))
 	for i, o := range k.parts.outcomes {
-		each[i] = o.Decision(parts[i].bound.Capacity)
+		if without := parts[i].without; without != nil {
+			each[i] = without.Decision(o.Verdict)
+		} else {
+			each[i] = o.Decision(parts[i].bound.Capacity)
+		}
 	}
-	r.array(1 + len(each))
+	r.array(1 + len(each) + one(k.onError != nil))
 	r.write(k.form, algorithm.Together(each))
 	for i, d := range each {
 		reserved, o := parts[i].ID != 0, k.parts.outcomes[i]
@@ -53,6 +92,9 @@ func (r *replies) together(k *call) {
 			r.instant(o.At, k.form.unit())
 		}
 	}
+	if k.onError != nil {
+		r.integer(k.source())
+	}
 }
 
 // instant is a time, or null if the store does not tell it.
@@ -64,7 +106,7 @@ func (r *replies) instant(ns int64, unit time.Duration) {
 	}
 }
 
-// takeAll is WEIR.TAKEALL key limit [COST n] [NAME name] [ID id LIFE time] [AND key limit …] [AT time] [NS] [TIME].
+// takeAll is WEIR.TAKEALL key limit [COST n] [NAME name] [ID id LIFE time] [AND key limit …] [AT time] [NS] [TIME] [ONERROR deny|allow|local].
 func (c *conn) takeAll() {
 	t := &together{}
 	r := request{at: store.OwnClock}
@@ -77,7 +119,11 @@ func (c *conn) takeAll() {
 	if !c.timeOf(&r) || !c.lifetimes(t, r.form()) {
 		return
 	}
-	c.do(call{bound: t.parts[0].bound, at: r.at, form: r.form(), counts: true, stamped: r.given&timeOption != 0, parts: t})
+	if r.given&onErrorOption != 0 && slices.ContainsFunc(t.parts, func(p part) bool { return p.ID != 0 }) {
+		c.fail("ERR ONERROR is given with ID; accepted: one of them, because the store alone makes reservations")
+		return
+	}
+	c.do(call{bound: t.parts[0].bound, at: r.at, form: r.form(), counts: true, stamped: r.given&timeOption != 0, parts: t, onError: r.choice()})
 }
 
 // part reads a key, a limit and the options up to AND, and returns what is left after that: nil if there was none.
@@ -92,7 +138,7 @@ func (c *conn) part(t *together, r *request, args [][]byte) (rest [][]byte, ok b
 		return nil, false
 	}
 	r.cost, r.name, r.id, r.given = 1, nil, 0, r.given&^ofPart
-	left, ok := c.options(r, args[2:], ofPart|atOption|nsOption|timeOption|andOption)
+	left, ok := c.options(r, args[2:], ofPart|atOption|nsOption|timeOption|andOption|onErrorOption)
 	if !ok {
 		return nil, false
 	}

@@ -335,8 +335,8 @@ func TestOptionsOfWeirCommands(t *testing.T) {
 		{`WEIR.TAKE d "fixed-window 1/1m" DEBT`, `ERR limit has text "fixed-window 1/1m"; accepted: where limits share a state, one of the linear family, of up to 16,000,000 per second, that refills within 4 years`},
 		{`WEIR.CANCEL k 2/3s`, "ERR END is missing; accepted: END time, the time of the take and its reset_after"},
 		{`WEIR.CANCEL k 2/3s END x`, `ERR END is "x"; accepted: a whole number from -5617123009213693 to 5617123009213693`},
-		{`WEIR.TAKE k 2/3s END 1`, `ERR syntax error at "END"; accepted: COST n, AT time, NAME name, NS, TIME, DEBT, each once`},
-		{`WEIR.TAKE k 2/3s NS NS`, `ERR syntax error at "NS"; accepted: COST n, AT time, NAME name, NS, TIME, DEBT, each once`},
+		{`WEIR.TAKE k 2/3s END 1`, `ERR syntax error at "END"; accepted: COST n, AT time, NAME name, NS, TIME, DEBT, ONERROR deny|allow|local, each once`},
+		{`WEIR.TAKE k 2/3s NS NS`, `ERR syntax error at "NS"; accepted: COST n, AT time, NAME name, NS, TIME, DEBT, ONERROR deny|allow|local, each once`},
 		{`WEIR.TAKE k 2/3s NS AT 9223372036854775807`, "ERR AT is out of range; accepted: a time in the years 1866 to 2074"},
 		{`WEIR.TAKE k 2/3s NS AT -9223372036854775808`, `ERR AT is "-9223372036854775808"; accepted: a whole number from -9223372036854775807 to 9223372036854775807`},
 	}...)
@@ -412,7 +412,7 @@ func TestReservationsOnTheWire(t *testing.T) {
 		{`WEIR.COMMIT k "fixed-window 10/1h" ID 5 COST 12 NAME r LATE AT 1700002801900000`, "[1 10 0 0 7198100000 0 12]"},
 		{`WEIR.RESERVE k 2/1s ID 1 LIFE 1 NAME n LATE`, `ERR syntax error at "LATE"; accepted: COST n, AT time, NAME name, NS, TIME, ID id, LIFE time, each once`},
 		{`WEIR.RESERVE k 2/1s ID 1 LIFE 1 NAME n DEBT`, `ERR syntax error at "DEBT"; accepted: COST n, AT time, NAME name, NS, TIME, ID id, LIFE time, each once`},
-		{`WEIR.TAKE k 2/1s ID 1`, `ERR syntax error at "ID"; accepted: COST n, AT time, NAME name, NS, TIME, DEBT, each once`},
+		{`WEIR.TAKE k 2/1s ID 1`, `ERR syntax error at "ID"; accepted: COST n, AT time, NAME name, NS, TIME, DEBT, ONERROR deny|allow|local, each once`},
 	}...)
 }
 
@@ -429,8 +429,8 @@ func TestSeveralLimitsOnTheWire(t *testing.T) {
 		{`WEIR.TAKEALL a 2/2s AND`, "ERR syntax error: AND needs a key and a limit"},
 		{`WEIR.TAKEALL a 2/2s AND b`, "ERR syntax error: AND needs a key and a limit"},
 		{`WEIR.TAKEALL a 2/2s AND b bad`, `ERR limit has text "bad"; accepted: [algorithm] count/period, such as 100/1m, gcra 10/1s burst=20 or 500/day, or concurrent count lease=duration`},
-		{`WEIR.TAKEALL a 2/2s AT 1 AND b 2/2s AT 1`, `ERR syntax error at "AT"; accepted: COST n, AT time, NAME name, NS, TIME, ID id, LIFE time, AND key limit ..., each once`},
-		{`WEIR.TAKEALL a 2/2s DEBT`, `ERR syntax error at "DEBT"; accepted: COST n, AT time, NAME name, NS, TIME, ID id, LIFE time, AND key limit ..., each once`},
+		{`WEIR.TAKEALL a 2/2s AT 1 AND b 2/2s AT 1`, `ERR syntax error at "AT"; accepted: COST n, AT time, NAME name, NS, TIME, ID id, LIFE time, AND key limit ..., ONERROR deny|allow|local, each once`},
+		{`WEIR.TAKEALL a 2/2s DEBT`, `ERR syntax error at "DEBT"; accepted: COST n, AT time, NAME name, NS, TIME, ID id, LIFE time, AND key limit ..., ONERROR deny|allow|local, each once`},
 		{`WEIR.TAKEALL x 2/2s NS AND y 2/2s COST 3 AT 1700000000000000000`, "[[0 2 2 -1 0 0] [1 2 2 0 0 0] [0 2 2 -1 0 0]]"},
 	}...)
 }
