@@ -96,8 +96,8 @@ func writeDocs() int {
 // table returns the rows in Markdown.
 func table() string {
 	var b strings.Builder
-	b.WriteString("| engine | fault | calls | admitted | over the bound | lost | refused at once | failed, nothing changed | " +
-		"failed, unknown | p99.9 | longest | in time | p99.9 of refusals | recovery |\n" +
+	b.WriteString("| engine | fault | calls | admitted | over | lost | refused | nothing changed | unknown | " +
+		"p99.9 | longest | in time | p99.9 refused | recovery |\n" +
 		"|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, w := range rows {
 		lost, refusal := "–", "–"

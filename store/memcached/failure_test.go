@@ -7,7 +7,6 @@ import (
 	"net"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,38 +65,6 @@ func TestRestartBetweenDecisions(t *testing.T) {
 	server.Restart(t)
 	for i := range 20 {
 		take(t, b, fmt.Sprint(i), 1, store.OwnClock)
-	}
-}
-
-func TestRestartsUnderLoad(t *testing.T) {
-	server := started(t)
-	b := bind(t, open(t, server.URL(), memcached.Options{Timeout: 200 * time.Millisecond}), "1000000/1000h")
-	stop, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	var decided atomic.Int64
-	for i := range 8 {
-		wg.Go(func() {
-			for stop.Err() == nil {
-				if _, err := b.Do(t.Context(), fmt.Sprint(i%4), algorithm.Op{Cost: 1}, store.OwnClock); err == nil {
-					decided.Add(1)
-				}
-			}
-		})
-	}
-	for range 3 {
-		waitFor(func() bool { return decided.Load() > 100 })
-		server.Restart(t)
-		decided.Store(0)
-	}
-	waitFor(func() bool { return decided.Load() > 100 })
-	cancel()
-	wg.Wait()
-}
-
-// waitFor returns when a condition holds. Only the test binary has a deadline.
-func waitFor(there func() bool) {
-	for !there() {
-		time.Sleep(time.Millisecond)
 	}
 }
 

@@ -72,52 +72,6 @@ func TestServerThatHangs(t *testing.T) {
 	recovers(t, b)
 }
 
-func TestRestartsUnderLoad(t *testing.T) {
-	server := engine.Postgres(t)
-	b := bind(t, open(t, server.URL(), postgres.Options{Timeout: time.Second}), "1000000/1000h")
-	stop, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	began := time.Now()
-	var decided, failed [4]atomic.Int64
-	all := func() (n int64) {
-		for i := range decided {
-			n += decided[i].Load()
-		}
-		return n
-	}
-	for i := range 8 {
-		wg.Go(func() {
-			for stop.Err() == nil {
-				if _, err := b.Do(t.Context(), fmt.Sprint(i%4), algorithm.Op{Cost: 1}, store.OwnClock); err == nil {
-					decided[i%4].Add(1)
-				} else {
-					failed[i%4].Add(1)
-				}
-			}
-		})
-	}
-	for range 3 {
-		before := all()
-		waitFor(func() bool { return all() > before+100 })
-		server.Restart(t)
-	}
-	before := all()
-	waitFor(func() bool { return all() > before+100 })
-	cancel()
-	wg.Wait()
-	for i := range decided { // of those that failed it is not known
-		waitFor(func() bool {
-			v, err := b.Do(context.Background(), fmt.Sprint(i), algorithm.Op{}, store.OwnClock)
-			// A unit comes back in 3.6 s.
-			used, least := 1_000_000-v.Remaining, decided[i].Load()-int64(time.Since(began)/(3600*time.Millisecond))-1
-			if err == nil && (used < least || used > decided[i].Load()+failed[i].Load()) {
-				t.Errorf("key %d: %d were used, with %d decisions and %d errors", i, used, decided[i].Load(), failed[i].Load())
-			}
-			return err == nil
-		})
-	}
-}
-
 // An unlogged table is empty after a crash, and outlives a restart.
 func TestUnloggedTableAfterACrash(t *testing.T) {
 	server := engine.Postgres(t)

@@ -259,25 +259,6 @@ func TestTakeMany(t *testing.T) {
 	}
 }
 
-// A master of the cluster dies: the keys of the others are decided on, and its own again when its replica has taken over.
-func TestClusterFailover(t *testing.T) {
-	cluster := engine.RedisCluster(t)
-	s := openURL(t, cluster.URL(), redis.Options{Timeout: time.Second})
-	b := bind(t, s, t.Name(), "1000000/1h")
-	for i := range 100 {
-		take(t, b, fmt.Sprint(i), 1)
-	}
-	cluster.Nodes[0].Kill(t)
-	until(t, func() error {
-		for i := range 100 {
-			if _, err := b.Do(t.Context(), fmt.Sprint(i), algorithm.Op{Cost: 1}, store.OwnClock); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
 // until polls. Only the test binary has a deadline.
 func until(t testing.TB, f func() error) {
 	t.Helper()

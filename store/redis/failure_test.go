@@ -113,22 +113,6 @@ func TestContextEnds(t *testing.T) {
 	works(t, b)
 }
 
-// Another server becomes the master: decisions go on within a bounded time, on a script that is sent again.
-func TestSentinelsFailover(t *testing.T) {
-	sentinel := engine.RedisSentinel(t)
-	url := "redis+sentinel://" + strings.Join(sentinel.Addrs(), ",") + "/" + sentinel.Master()
-	s := openURL(t, url, redis.Options{Timeout: time.Second})
-	b := bind(t, s, t.Name(), "1000/1h")
-	take(t, b, "key", 10)
-	before := s.Counts().Reloads
-	sentinel.Primary.Kill(t)
-	until(t, func() error {
-		_, err := b.Do(t.Context(), "key", algorithm.Op{Cost: 1}, store.OwnClock)
-		return err
-	})
-	t.Logf("reloads %d", s.Counts().Reloads-before)
-}
-
 func TestServerThatIsAway(t *testing.T) {
 	server := engine.Redis(t)
 	server.Kill(t)
