@@ -36,7 +36,7 @@ func newSlowStore(t *testing.T, delay time.Duration) *slowStore {
 
 func (s *slowStore) Breaker() *store.Breaker { return s.breaker }
 
-// part returns a part of a key that costs 1.
+// part returns a part of cost 1.
 func (s *slowStore) part(t *testing.T, key string) store.Part {
 	t.Helper()
 	limit := algorithm.MustParseLimit("10/1h")
@@ -68,7 +68,7 @@ func (b slowBinding) Do(ctx context.Context, key string, op algorithm.Op, now in
 	})
 }
 
-// All steps of a joint take have the timeout of one call.
+// All steps of a joint take share a timeout.
 func TestTakeInTurnHasOneTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlowStore(t, 600*time.Millisecond)
@@ -86,7 +86,7 @@ func TestTakeInTurnHasOneTimeout(t *testing.T) {
 	})
 }
 
-// Units that can't be given back in time are given back in the background.
+// After the timeout, units are given back in the background.
 func TestTakeInTurnGivesBackAfterItsTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlowStore(t, 100*time.Millisecond)

@@ -9,14 +9,14 @@ import (
 	"github.com/weirlimit/weir/algorithm"
 )
 
-// A span is the time in which one unit was certainly admitted, in nanoseconds since the Unix epoch.
-// For a concurrent limit it is the time in which the unit was certainly in flight.
+// A span is the time in which a unit was certainly admitted, in nanoseconds since the Unix epoch.
+// The unit of a concurrent limit was certainly in flight during the whole span.
 type span struct{ start, end int64 }
 
 // slack is the precision of the engines' clocks.
 const slack = 2000
 
-// A state is one key of one budget.
+// A state is a key of a budget.
 type state struct {
 	budget int
 	key    int32
@@ -26,7 +26,7 @@ type state struct {
 type findings struct {
 	over   int64    // units above the bound of their limit
 	used   [2]int64 // units charged to left and right
-	lost   int64    // units that were admitted, and that the engine has not charged in the end
+	lost   int64    // admitted units that the engine forgot
 	wrong  []string // each breach of a promise
 	counts [effects]int
 }
@@ -85,8 +85,8 @@ func (c call) span(b int) span {
 	return span{c.End, end}
 }
 
-// split returns the spans certainly before the loss, and those certainly after it, which are all if
-// there was none.
+// split returns the spans certainly before the loss, and the spans certainly after the loss. Without
+// a loss, all spans are after.
 func (l loss) split(all []span) (before, after []span) {
 	if !l.any() {
 		return nil, all
@@ -131,7 +131,7 @@ func (f *findings) bound(at state, spans []span) {
 	}
 }
 
-// charges compares admitted units with those that the engine charged. after is the number of units
+// charges compares admitted units with the units charged by the engine. after is the number of units
 // admitted after a loss.
 func (f *findings) charges(at state, all, after, doubts int64, lost loss, used func(int, int32) (int64, error)) {
 	charged, err := used(at.budget, at.key)
@@ -183,7 +183,7 @@ func overWindow(spans []span, period, count int64) (over int64) {
 	return over
 }
 
-// overAtOnce returns the most units above count that were in flight at one instant.
+// overAtOnce returns the most units above count in flight at an instant.
 func overAtOnce(spans []span, count int64) (over int64) {
 	type event struct{ at, change int64 }
 	var events []event
@@ -201,9 +201,9 @@ func overAtOnce(spans []span, count int64) (over int64) {
 	return over
 }
 
-// overLinear returns the most units above capacity plus the units that come back, one each
-// interval, in any time. It keeps, for each start a of a span, the units admitted from a on less
-// those that could come back since a, and looks for the greatest as the end of the time moves on.
+// overLinear returns the most units above the capacity in any time, if a unit comes back in each
+// interval. For each start a of a span it keeps the units admitted since a less the units regained
+// since a, as the end of the time moves on, and searches for the greatest.
 func overLinear(spans []span, interval float64, capacity int64) (over int64) {
 	if len(spans) == 0 {
 		return 0
@@ -218,7 +218,7 @@ func overLinear(spans []span, interval float64, capacity int64) (over int64) {
 	tree := newTree(len(starts))
 	for _, s := range spans {
 		i, _ := slices.BinarySearch(starts, s.start)
-		tree.add(1, 0, tree.size, i, interval) // one unit more from each earlier start on
+		tree.add(1, 0, tree.size, i, interval) // one more unit since each earlier start
 		tree.activate(i, float64(s.start-starts[0]))
 		debt := tree.max() - float64(s.end-starts[0]) - slack
 		over = max(over, int64(math.Ceil(debt/interval))-capacity)
@@ -226,11 +226,11 @@ func overLinear(spans []span, interval float64, capacity int64) (over int64) {
 	return over
 }
 
-// A tree keeps numbers such that one is added to a prefix of them, and the greatest of those that
-// are active is found, in logarithmic time.
+// A tree keeps numbers. In logarithmic time it adds to a prefix of the numbers, and finds the
+// greatest active number.
 type tree struct {
 	size   int
-	most   []float64 // of a node, without what its parents add
+	most   []float64 // of a node, without the additions to its parents
 	added  []float64
 	active []bool
 }
@@ -264,7 +264,7 @@ func (t *tree) add(node, from, to, last int, x float64) {
 	}
 }
 
-// activate adds x to number i and makes it count, once.
+// activate adds x to number i and makes the number active. A second call does nothing.
 func (t *tree) activate(i int, x float64) {
 	if t.active[i] {
 		return

@@ -42,7 +42,7 @@ func TestBoundsOfLimits(t *testing.T) {
 		{"100/1s", at(second, 102), 2},
 		{"100/1s", join(at(second, 100), at(second+10, 1), at(second+1000, 99)), 0},
 		{"100/1s", join(at(second, 100), at(second+10, 2), at(second+1000, 99)), 1},
-		{"100/1s", join(at(second, 100), []span{{second * 1e6, second*1e6 + 1e7}}), 0}, // it may have been later
+		{"100/1s", join(at(second, 100), []span{{second * 1e6, second*1e6 + 1e7}}), 0}, // the last span may end later
 		{"fixed-window 100/1s", join(at(second+999, 100), at(second+1000, 100)), 0},
 		{"fixed-window 100/1s", at(second+500, 101), 1},
 		{"sliding-log 60/1s", join(at(second, 60), at(second+1000, 60)), 0},
@@ -114,7 +114,7 @@ func TestSplitByLoss(t *testing.T) {
 	}
 }
 
-// A mutant is a store in memory that treats some operations wrongly.
+// A mutant is a store in memory with a defect.
 type mutant struct {
 	store.Store
 	do    func(b store.Binding, key string, op algorithm.Op) (algorithm.Verdict, error)
@@ -145,7 +145,7 @@ func (m mutated) Do(ctx context.Context, key string, op algorithm.Op, now int64)
 	return m.by.do(m.Binding, key, op)
 }
 
-// The load and the checker find stores that break a promise, and nothing about one that does not.
+// The load and the checker find each defect, and nothing in a sound store.
 func TestCheckerFindsMutants(t *testing.T) {
 	defer func(n int) { polls = n }(polls)
 	polls = 5

@@ -1,4 +1,3 @@
-// Package faults holds the stores to their promises while real engines fail: processes that are
-// killed or stopped, networks that delay, cut and lose, engines that are full, read-only or locked.
-// It consists of tests. docs/faults.md shows their results.
+// Package faults tests the stores while real engines fail: processes are killed or stopped, networks
+// delay, cut and lose, engines are full, read-only or locked. docs/faults.md shows the results.
 package faults

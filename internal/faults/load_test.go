@@ -16,12 +16,12 @@ import (
 	"github.com/weirlimit/weir/store"
 )
 
-// A budget is one limit, and the keys that the load takes from.
+// A budget is a limit and the keys of the load.
 type budget struct {
 	name, limit string
 	keys        int
-	// exact states that no unit comes back during a test, so that the units that the engine has
-	// charged can be counted afterwards.
+	// exact states that no unit comes back during a test. The units charged by the engine can then be
+	// counted afterwards.
 	exact bool
 }
 
@@ -42,17 +42,17 @@ var budgets = []budget{
 	{"hold", "100000/87600h", 2, true},
 }
 
-// Budgets that are treated in their own ways: left and right are charged by joint takes only, hold
-// by reservations of estimate units, which are settled at 1.
+// Budgets with a role: only joint takes charge left and right, and only reservations charge hold.
+// A reservation is of estimate units, and is settled at 1.
 const (
 	left, right, hold = 9, 10, 13
 	estimate          = 3
 )
 
-// mix lists the kinds of calls by the budgets that one call takes from. Several are a joint take.
+// mix lists the kinds of calls. Each kind takes from a budget, or jointly from two.
 var mix = [][]int{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {left, right}, {11, 12}, {hold}}
 
-// An effect is what a call did to its limits, as far as the caller can know.
+// An effect is the change that a call made, as far as its result shows.
 type effect uint8
 
 const (
@@ -64,7 +64,7 @@ const (
 	effects
 )
 
-// A call is one request of the load. Times are in nanoseconds since the Unix epoch.
+// A call is a request of the load. Times are in nanoseconds since the Unix epoch.
 type call struct {
 	Kind       uint8 // index in mix
 	Keys       [2]int32
@@ -74,19 +74,19 @@ type call struct {
 	Took       time.Duration // of the store; the longer of reservation and settlement
 }
 
-// A report is the result of the load of one process.
+// A report is the result of the load of a process.
 type report struct {
 	Calls      []call
 	Errors     map[string]int // by text; some
-	Doubts     map[string]int // those of calls of unknown effect
-	Peak, Left int            // goroutines besides those before: most under load, and after Close
+	Doubts     map[string]int // the same, of calls of unknown effect only
+	Peak, Left int            // additional goroutines: most under load, and after Close
 	Stacks     string         // of all goroutines, if some are left
 }
 
-// A progress counts calls that have ended.
+// A progress counts ended calls.
 type progress struct{ Ended, Admitted, Failed, Streak int64 }
 
-// counter is a progress that is being made.
+// A counter makes a progress.
 type counter struct{ ended, admitted, failed, streak atomic.Int64 }
 
 func (c *counter) load() progress {
@@ -100,13 +100,13 @@ type opened interface {
 }
 
 const (
-	goroutines = 6                // that call, in each process
+	goroutines = 6                // of a process that call
 	pace       = time.Millisecond // pause between two calls of a goroutine, on average
 	pollEvery  = 10 * time.Millisecond
-	maxErrors  = 20 // texts of one goroutine
+	maxErrors  = 20 // texts of a goroutine
 )
 
-// polls is the number of looks for goroutines that are left.
+// polls is the most waits for goroutines to end after Close.
 var polls = 3000
 
 // drive takes from the budgets until stop is closed, and closes the store. before is the number of
@@ -211,7 +211,7 @@ func bind(s store.Store) (parts []store.Part, err error) {
 	return parts, nil
 }
 
-// request makes one call of a random kind on random keys.
+// request makes a call of a random kind on random keys.
 func request(parts []store.Part, random *rand.Rand) (c call, err error) {
 	ctx := context.Background() // the store's own timeout bounds the call
 	kind := random.IntN(len(mix))

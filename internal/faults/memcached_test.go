@@ -24,8 +24,8 @@ func TestMemcached(t *testing.T) {
 	s.network(t, server)
 }
 
-// A server that refuses new values when it is full. Its memory is divided by the size of values,
-// so it is filled with values of all sizes that records have.
+// A server with -M refuses new values when its memory is full. The memory is divided by the size of
+// values, so the fill has all sizes of records.
 func TestMemcachedFull(t *testing.T) {
 	server := engine.Memcached(t, "-M", "-m", "2")
 	s := memcached(server)

@@ -80,7 +80,7 @@ func connect(t testing.TB, server *engine.Server) *pgx.Conn {
 			t.Cleanup(func() { conn.Close(context.Background()) })
 			return conn
 		}
-		t.Logf("not yet: %v", err) // it recovers from a fault
+		t.Logf("not yet: %v", err) // the server recovers from a fault
 		time.Sleep(20 * time.Millisecond)
 	}
 }

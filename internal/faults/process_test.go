@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// An order starts the load on the store of a URL, or stops it.
+// An order starts or stops the load.
 type order struct {
 	URL  string // "" stops
 	Seed uint64
@@ -89,7 +89,7 @@ func (o order) run(orders *gob.Decoder, messages *gob.Encoder) (*report, error) 
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for !over(done, 10*time.Millisecond) {
-			_ = messages.Encode(message{Progress: count.load()}) // the report shows the error, if it lasts
+			_ = messages.Encode(message{Progress: count.load()}) // the report shows a lasting error
 		}
 	})
 	wg.Go(func() {
@@ -103,7 +103,7 @@ func (o order) run(orders *gob.Decoder, messages *gob.Encoder) (*report, error) 
 	return r, err
 }
 
-// A worker is one process of the load.
+// A worker is a process of the load.
 type worker struct {
 	cmd     *exec.Cmd
 	in      io.Closer
@@ -164,7 +164,7 @@ func (w *worker) now() (progress, int) {
 	return w.progress, w.messages
 }
 
-// fatalf ends the test and the processes. The next test starts others.
+// fatalf ends the test and the processes. The next test starts new processes.
 func (c *crew) fatalf(t testing.TB, format string, args ...any) {
 	t.Helper()
 	for _, w := range c.workers {
@@ -215,8 +215,8 @@ func (c *crew) more(t testing.TB, calls int64) {
 	c.await(t, func(i int, p progress) bool { return p.Ended >= before[i].Ended+calls })
 }
 
-// look returns the progress that each process has made by now, or later. A message that arrives may
-// be older; the one after it is not.
+// look returns the progress of each process, of now or later. The next message may be older; the
+// second is not.
 func (c *crew) look(t testing.TB) (all []progress) {
 	t.Helper()
 	var seen []int
@@ -257,7 +257,7 @@ func (c *crew) stop(t testing.TB) (all []*report) {
 func (c *crew) end() {
 	for _, w := range c.workers {
 		w.in.Close()
-		_ = w.cmd.Wait() // it has shown its errors
+		_ = w.cmd.Wait() // its errors are on the standard error
 	}
 	c.workers = nil
 }

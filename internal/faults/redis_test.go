@@ -16,7 +16,7 @@ func redis(name, url string) system {
 	return system{name: name, url: url, timeout: "timeout", prefix: "prefix"}
 }
 
-// A server that writes each command to the disk before it replies.
+// A server with appendfsync always writes each command to the disk before the reply.
 func TestRedis(t *testing.T) {
 	server := engine.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
 	s := redis("Redis", server.URL()).suite(t)
@@ -128,7 +128,7 @@ func until(r *run, c rueidis.Client, want, ask, before string) {
 		if text, err := command(r, c, ask); err == nil && strings.Contains(text, want) {
 			return
 		}
-		_, _ = command(r, c, before) // refused while it is in progress
+		_, _ = command(r, c, before) // refused during a failover
 		time.Sleep(20 * time.Millisecond)
 	}
 }

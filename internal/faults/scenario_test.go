@@ -16,7 +16,7 @@ import (
 	"github.com/weirlimit/weir/store"
 )
 
-// timeout is the timeout of the stores under load, patience that of the store that counts units.
+// timeout is the timeout of the stores under load, patience the timeout of the store for counting.
 const timeout, patience = 300 * time.Millisecond, time.Hour
 
 // A system is an engine under test.
@@ -25,12 +25,12 @@ type system struct {
 	url  string // of the engine
 	// parameters are the URL parameters for the timeout and the prefix of a store.
 	timeout, prefix string
-	atomic          bool // joint takes are one step
+	atomic          bool // a joint take is a single step
 	load            *crew
 }
 
 // suite returns the system with processes for the load, which end with the test. Short suites run
-// beside each other, because most of their time is spent in waiting.
+// in parallel, because most of their time is waiting.
 func (s system) suite(t *testing.T) system {
 	s.load = &crew{}
 	t.Cleanup(s.load.end)
@@ -43,13 +43,13 @@ func (s system) suite(t *testing.T) system {
 // A fault is brought about while the load runs.
 type fault struct {
 	name string
-	// by is the URL for the load; "" is that of the system.
+	// by is the URL for the load; "" is the URL of the system.
 	by string
 	// strike brings the fault about, mend ends it. mend may be nil.
 	strike, mend func(r *run)
-	// loses describes the data that the engine loses by design; "" is none.
+	// loses describes the data lost by design; "" is none.
 	loses string
-	// fails states that each process has calls that fail.
+	// fails states that calls of each process fail.
 	fails bool
 	// closed ends the load before the fault ends.
 	closed bool
@@ -182,8 +182,8 @@ func (r *run) open(prefix string) opened {
 	}
 }
 
-// used returns the units that the engine has charged for a key. It repeats what the engine may
-// refuse, such as a slot that moves to another node.
+// used returns the units charged by the engine for a key. It repeats a refused call, as during the
+// move of a slot.
 func used(s store.Store, budget int, k int32) (int64, error) {
 	b := budgets[budget]
 	limit := algorithm.MustParseLimit(b.limit)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A row is the result of one fault.
+// A row is the result of a fault.
 type row struct {
 	engine, fault, loses string
 	calls                int
@@ -33,7 +33,7 @@ func newRow(r *run, calls []call, f findings, mended time.Time) row {
 		counts: f.counts, over: f.over, lost: f.lost,
 	}
 	var took, refusals []time.Duration
-	var first, last int64 // end of the first admitted call, and of the last failed one, after the mend
+	var first, last int64 // ends of the first admitted and of the last failed call after the mend
 	inTime := 0
 	for _, c := range calls {
 		d := c.Took

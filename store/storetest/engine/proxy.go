@@ -17,7 +17,7 @@ type Fault struct {
 	Refuse bool
 }
 
-// A Flow describes how a [Proxy] forwards one direction of its connections.
+// A Flow describes how a [Proxy] forwards a direction of its connections.
 type Flow struct {
 	// Delay is the time for which bytes are kept before they are forwarded. 0 is none.
 	Delay time.Duration
@@ -130,7 +130,7 @@ func (p *Proxy) accept() {
 }
 
 // serve forwards a connection until both directions have ended. If the engine refuses the
-// connection, it is reset.
+// connection, the store's connection is reset.
 func (p *Proxy) serve(near *net.TCPConn) {
 	var far *net.TCPConn
 	if !p.refuses() {
@@ -167,7 +167,7 @@ func (p *Proxy) refuses() bool {
 	return p.closed || p.fault.Refuse
 }
 
-// flow returns the current flow of a direction, and a channel that is closed when it changes.
+// flow returns the current flow of a direction, and a channel that is closed at a change.
 func (p *Proxy) flow(d direction) (Flow, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -211,19 +211,19 @@ func (l *link) cut() {
 	})
 }
 
-// reset closes a connection such that its peer receives RST.
+// reset closes a connection with RST.
 func reset(c *net.TCPConn) {
 	c.SetLinger(0)
 	c.Close()
 }
 
-// A chunk is what one read returned.
+// A chunk is the result of a read.
 type chunk struct {
 	bytes []byte
 	at    time.Time
 }
 
-// pump forwards one direction until it ends or the link is cut.
+// pump forwards a direction until its end, or until the link is cut.
 func (l *link) pump(d direction) {
 	chunks := make(chan chunk, 64)
 	ended := make(chan error, 1)
@@ -242,7 +242,7 @@ func (l *link) pump(d direction) {
 	}
 }
 
-// read sends what arrives to chunks, and returns the error that ended the stream.
+// read sends arriving bytes to chunks, and returns the error at the end of the stream.
 func (l *link) read(d direction, chunks chan<- chunk) error {
 	for {
 		memory := make([]byte, 4096)

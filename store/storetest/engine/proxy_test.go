@@ -14,7 +14,7 @@ import (
 	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
-// connect returns a proxy to a new memcached, and a connection through it that has been used.
+// connect returns a proxy to a new memcached, and a used connection through the proxy.
 func connect(t *testing.T) (*engine.Server, *engine.Proxy, *net.TCPConn) {
 	t.Helper()
 	server := engine.Memcached(t)
@@ -126,7 +126,7 @@ func TestProxyDrops(t *testing.T) {
 	exchange(t, dial(t, server.Addr()), "get key\r\n", "END\r\n")
 }
 
-// A connection that lost bytes is reset when the fault ends. Others stay.
+// A connection without its dropped bytes is reset when the fault ends. All others stay.
 func TestProxyResetsWhatLostBytes(t *testing.T) {
 	_, p, conn := connect(t)
 	other := dial(t, p.Addr())
@@ -189,7 +189,7 @@ func TestProxyClosesHalf(t *testing.T) {
 	}
 }
 
-// An engine that ends resets or ends the connections of the proxy; one that is away refuses them.
+// The end of an engine ends the connections. New connections are reset until the engine is back.
 func TestProxyToAnEngineThatIsAway(t *testing.T) {
 	server, p, conn := connect(t)
 	server.Kill(t)
