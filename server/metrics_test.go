@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weirlimit/weir/internal/testcert"
 	"github.com/weirlimit/weir/policy/clients"
 	"github.com/weirlimit/weir/server"
 	"github.com/weirlimit/weir/store"
@@ -72,6 +73,8 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	defer db.Close()
 	all := map[string]string{}
+	pair := testcert.New(t).Issue(t, "weir")
+	exported(t, start(t, server.Config{TLSCert: pair.Cert, TLSKey: pair.Key}), all)
 	s := start(t, server.Config{Policies: written(t, policies), Clients: url, ProxyProtocolFrom: []string{"10.0.0.0/8"}})
 	post(t, s, "/v1/take", `{"key":"k","limit":"5/1h"}`)
 	exported(t, s, all)

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -253,7 +252,7 @@ func (c *Certificates) use(l *loaded) {
 	defer c.mu.Unlock()
 	c.current.Store(l)
 	leaf, now := l.pair.Leaf, time.Now()
-	names := slices.Clone(leaf.DNSNames)
+	names := append([]string{}, leaf.DNSNames...) // not nil, which JSON shows as null
 	for _, ip := range leaf.IPAddresses {
 		names = append(names, ip.String())
 	}
