@@ -74,7 +74,8 @@ type Options struct {
 	Panics *guard.Panics
 	// Timeout bounds how long an operation may wait for the store. 0: not at all.
 	Timeout time.Duration
-	// Ready is what /readyz asks: whether a decision could be made. Nil: one always could.
+	// Ready reports whether a decision could be made, for /readyz. Requests that come together share
+	// one call. Nil: one always could.
 	Ready func(context.Context) error
 	// Hosts are names of the server in requests, besides names without public DNS (see
 	// HostsAccepted). A name such as "*.example.com" covers every name below the domain. Empty: no
@@ -93,6 +94,7 @@ type Server struct {
 	routes      map[string]route
 	elsewhere   map[string]route // of the other kind of server, which Options.Admin selects
 	profiles    profiles
+	readiness   readiness
 	counts      counts
 	decisions   latency.Decisions
 	connections connections

@@ -1,19 +1,15 @@
 package httpapi
 
 import (
-	"context"
 	_ "embed"
 	"errors"
 	"net/http"
-	"strings"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/weirlimit/weir/server/access"
 	"github.com/weirlimit/weir/server/checks"
 	"github.com/weirlimit/weir/server/guard"
-	"github.com/weirlimit/weir/store"
 )
 
 // A route is what a path answers to. Its serve either writes an answer or returns a problem, not both.
@@ -80,38 +76,6 @@ func (s *Server) adminRoutes() map[string]route {
 
 // maxScrapes is how many requests for the metrics are served at once.
 const maxScrapes = 4
-
-// readyTimeout bounds how long /readyz waits for the store.
-const readyTimeout = 2 * time.Second
-
-// ready answers whether decisions can be made. Only an operator gets the reason and the warnings.
-func (s *Server) ready(w http.ResponseWriter, r *http.Request) *Problem {
-	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
-	defer cancel()
-	if err := s.opts.Ready(ctx); err != nil {
-		if s.failures.open(time.Now()) {
-			s.opts.Log.Error("not ready", "error", store.WithoutKeys(err))
-		}
-		return &Problem{Status: http.StatusServiceUnavailable, Detail: strings.Join(s.degraded("the store can't be reached"), "; ")}
-	}
-	body := []byte("ok\n")
-	for _, warning := range s.degraded() {
-		body = append(body, "warning: "+warning+"\n"...)
-	}
-	return static("text/plain; charset=utf-8", body)(w, r)
-}
-
-// degraded returns the reasons and the warnings of the status for an operator, and otherwise only
-// that there are reasons.
-func (s *Server) degraded(reasons ...string) []string {
-	switch {
-	case s.opts.Admin:
-		return append(reasons, s.opts.Status().warnings()...)
-	case len(reasons) > 0:
-		return []string{"not ready"}
-	}
-	return nil
-}
 
 func static(contentType string, body []byte) func(http.ResponseWriter, *http.Request) *Problem {
 	return func(w http.ResponseWriter, _ *http.Request) *Problem {

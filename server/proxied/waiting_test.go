@@ -159,6 +159,7 @@ func TestHeadersAwaitedAreBounded(t *testing.T) {
 		}
 		_, excess := inner.Dial(proxy)
 		<-excess.Closed
+		synctest.Wait()
 		if n := l.Refused(); n != 1 || !strings.Contains(log.String(), "too many") {
 			t.Errorf("%d were refused, want 1; log: %s", n, log.String())
 		}
