@@ -54,7 +54,7 @@ var arrows = map[string][]string{
 	"server/httpapi":         {"", "algorithm", "store", "policy", "server/limiters", "server/checks", "server/guard", "server/access", "internal/fallback"},
 	"server/engines":         {"store", "store/redis", "store/postgres", "store/memcached", "store/remote", "internal/nearest"},
 	"server":                 {"server/access", "server/certificates", "server/handshake", "server/proxied", "server/guard", "", "algorithm", "store", "store/memory", "policy", "policy/clients", "server/limiters", "server/checks", "server/resp", "server/httpapi", "server/engines", "internal/follow"},
-	"cmd/weir":               {"", "algorithm/bounds", "store/memory", "store/postgres", "identity", "policy", "policy/clients", "replay", "server", "server/checks", "server/engines", "store"},
+	"cmd/weir":               {"", "algorithm/bounds", "store/memory", "store/postgres", "identity", "policy", "policy/clients", "replay", "server", "server/checks", "server/engines", "store", "server/access"},
 }
 
 func TestImportsFollowTheFlow(t *testing.T) {

@@ -24,6 +24,7 @@ type commandLine struct {
 	Serve     serveCommand     `cmd:"" help:"Serve decisions over the Redis protocol and HTTP."`
 	Migration migrationCommand `cmd:"" help:"Print the SQL that makes the table of a store in PostgreSQL, for who has the right to."`
 	Policy    policyCommand    `cmd:"" help:"Look at files of policies: check them, and explain what they do."`
+	Users     usersCommand     `cmd:"" help:"Edit and check the file of users: who may connect, and do what."`
 	Clients   clientsCommand   `cmd:"" help:"Look at and edit which client has which plan or limits."`
 	DB        dbCommand        `cmd:"" name:"db" help:"Look after the database of clients."`
 	Limit     limitCommand     `cmd:"" help:"Explain limits."`

@@ -25,7 +25,7 @@ func TestHelpShowsEveryCommand(t *testing.T) {
 	if code != exitOK {
 		t.Errorf("exit code is %d", code)
 	}
-	for _, command := range []string{"serve", "migration", "policy check", "policy explain", "clients set", "db migrate", "replay", "limit explain", "bounds", "version"} {
+	for _, command := range []string{"serve", "migration", "policy check", "policy explain", "clients set", "users add", "users check", "db migrate", "replay", "limit explain", "bounds", "version"} {
 		if !strings.Contains(out, "\n  "+command) {
 			t.Errorf("help has no command %s:\n%s", command, out)
 		}

@@ -37,7 +37,7 @@ type serveCommand struct {
 	Clients         *string       `env:"-" placeholder:"URL" help:"The database of clients, in place of that in the policies: ${clients} ($WEIR_CLIENTS, which counts with --config)."`
 	ClientsSnapshot *string       `placeholder:"FILE" help:"Where to keep the clients, to start from while their database is away."`
 	TokenKey        []string      `sep:"none" placeholder:"FILE,..." help:"The key that encrypts the tokens of checks: a file of 32 random bytes or more, which not everybody can read. Daemons over one store have it in common. Tokens of the keys after the first are accepted too. Default: a random key for each process."`
-	Users           *string       `placeholder:"FILE" help:"The users who may connect, with their secrets and rights: weir users add makes the file. It is followed, and read again at SIGHUP. Default: everybody may do everything."`
+	Users           *string       `env:"WEIR_USERS" placeholder:"FILE" help:"The users who may connect, with their secrets and rights: weir users add makes the file. It is followed, and read again at SIGHUP. Default: everybody may do everything."`
 	TrustClientTime bool          `help:"Let requests say their own time. Whoever sets the time can pass any limit."`
 	MaxPeriod       time.Duration `default:"${max_period}" placeholder:"DURATION" help:"The longest period of a limit that a request names, and the longest time in which its burst may come back. Limits of policies have no such bound. Default: ${default}."`
 	AllowLimits     *string       `placeholder:"any|off|LIMIT,..." help:"The limits that requests may name: any, only those of policies (off), or these. Default: any."`
