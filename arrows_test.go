@@ -46,14 +46,15 @@ var arrows = map[string][]string{
 	"server/preface":         {"server/guard"},
 	"server/handshake":       {"server/guard", "server/preface"},
 	"server/proxied":         {"server/guard", "server/preface"},
+	"server/audit":           {"identity", "server/guard"},
 	"server/access":          {"", "store/memory", "server/guard", "internal/follow"},
 	"replay":                 {"", "identity", "store/memory"},
 	"server/limiters":        {"", "algorithm", "store", "internal/fallback"},
 	"server/checks":          {"", "policy", "store"},
-	"server/resp":            {"", "algorithm", "store", "policy", "server/limiters", "server/checks", "server/guard", "server/access", "internal/fallback"},
-	"server/httpapi":         {"", "algorithm", "store", "policy", "server/limiters", "server/checks", "server/guard", "server/access", "internal/fallback"},
+	"server/resp":            {"", "algorithm", "store", "policy", "server/limiters", "server/checks", "server/guard", "server/access", "server/audit", "internal/fallback"},
+	"server/httpapi":         {"", "algorithm", "store", "policy", "server/limiters", "server/checks", "server/guard", "server/access", "server/audit", "internal/fallback"},
 	"server/engines":         {"store", "store/redis", "store/postgres", "store/memcached", "store/remote", "internal/nearest"},
-	"server":                 {"server/access", "server/certificates", "server/handshake", "server/proxied", "server/guard", "", "algorithm", "store", "store/memory", "policy", "policy/clients", "server/limiters", "server/checks", "server/resp", "server/httpapi", "server/engines", "internal/follow"},
+	"server":                 {"identity", "server/access", "server/audit", "server/certificates", "server/handshake", "server/proxied", "server/guard", "", "algorithm", "store", "store/memory", "policy", "policy/clients", "server/limiters", "server/checks", "server/resp", "server/httpapi", "server/engines", "internal/follow"},
 	"cmd/weir":               {"", "algorithm/bounds", "store/memory", "store/postgres", "identity", "policy", "policy/clients", "replay", "server", "server/checks", "server/engines", "store", "server/access"},
 }
 

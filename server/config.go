@@ -90,6 +90,8 @@ type Config struct {
 	// Users is the path of the file of users, which is followed while the server runs. Empty: every
 	// client may do everything. See [access.Parse] for its form.
 	Users string
+	// Audit is the path of the audit log, to which the server appends. Empty: there is none.
+	Audit string
 	// TokenKeys are the paths of files of at least 32 random bytes, the keys of the tokens of
 	// checks: the first encrypts, and all decrypt. Up to 4, read by Open; world-readable files
 	// are refused. Servers over one store settle each other's tokens if they share the keys. Empty:

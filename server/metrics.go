@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/weirlimit/weir/server/audit"
 	"github.com/weirlimit/weir/server/guard"
 	"github.com/weirlimit/weir/server/httpapi"
 	"github.com/weirlimit/weir/server/latency"
@@ -27,6 +28,8 @@ type sources struct {
 	panics    *guard.Panics
 	// certified is nil without TLS.
 	certified *certified
+	users     *users     // nil without users
+	audit     *audit.Log // nil without an audit log
 }
 
 // register adds weir's metrics, and those of the Go runtime and the process, to r.
@@ -42,7 +45,7 @@ func register(r *prometheus.Registry, s sources, version string) {
 	})
 	kind.Set(1)
 	r.MustRegister(
-		build, kind, collector{s}, ruledCollector{s.policies, s.panics},
+		build, kind, collector{s}, ruledCollector{s.policies, s.panics}, usersCollector{s.users, s.audit, s.panics},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 }

@@ -33,6 +33,7 @@ type Server struct {
 	fullness  *fullness  // nil: the store is an engine
 	certified *certified // nil: there is no TLS
 	users     *users     // nil: everybody may do everything
+	audit     *audited   // nil: there is no audit log
 	panics    *guard.Panics
 	started   time.Time
 	protocols []*protocol
@@ -81,7 +82,10 @@ func (s *Server) Open(ctx context.Context) error {
 		s.certified, err = s.cfg.openCertificates()
 	}
 	if err == nil {
-		s.users, err = s.cfg.openUsers()
+		s.audit, err = s.cfg.openAudit(s.panics)
+	}
+	if err == nil {
+		s.users, err = s.cfg.openUsers(s.audit.log())
 	}
 	if err == nil {
 		s.build() //nolint:contextcheck // the protocols have a context of their own, which ends with them
@@ -89,9 +93,9 @@ func (s *Server) Open(ctx context.Context) error {
 	}
 	if err != nil {
 		s.closeListeners()
-		policies := s.policies
-		s.store, s.policies = nil, nil
-		return errors.Join(err, policies.close(), kept.close())
+		policies, audit := s.policies, s.audit
+		s.store, s.policies, s.audit = nil, nil, nil
+		return errors.Join(err, policies.close(), kept.close(), audit.close())
 	}
 	if kept.memory != nil {
 		s.fullness = &fullness{store: kept.memory, log: s.cfg.Log}
@@ -107,10 +111,13 @@ func (s *Server) Open(ctx context.Context) error {
 	if s.users != nil {
 		s.users.follow(s.panics) //nolint:contextcheck // until Close
 	}
+	if s.audit != nil {
+		s.audit.follow(s.Status, s.panics) //nolint:contextcheck // until Close
+	}
 	return nil
 }
 
-// Reload reads the policies, the certificates and the users again now, rather than after a change of their
+// Reload reads the policies, the certificates and the users again, and opens the audit log again, now, rather than after a change of their
 // files is noticed. An invalid file is rejected, and its previous content stays in use; the error
 // has the reason. Without such files Reload does nothing.
 func (s *Server) Reload() (err error) {
@@ -128,6 +135,9 @@ func (s *Server) Reload() (err error) {
 	if s.users != nil {
 		err = errors.Join(err, s.users.Reload())
 	}
+	if s.audit != nil {
+		err = errors.Join(err, s.audit.Reopen())
+	}
 	return err
 }
 
@@ -136,7 +146,7 @@ func (s *Server) build() {
 	restrict, _ := s.cfg.rules() // New has refused an error
 	cfg, set := s.cfg, limiters.NewRestricted(s.store.Store, restrict)
 	stats := sources{
-		store: s.store, policies: s.policies, panics: s.panics, certified: s.certified, shakes: s.handshakes, accepts: s.acceptFailures,
+		store: s.store, policies: s.policies, panics: s.panics, certified: s.certified, users: s.users, audit: s.audit.log(), shakes: s.handshakes, accepts: s.acceptFailures,
 		durations: map[string]*latency.Decisions{},
 	}
 	respBounds, httpBounds := cfg.connectionBounds(openFiles())
@@ -149,7 +159,7 @@ func (s *Server) build() {
 	}
 	if cfg.RESP != Off {
 		r := resp.New(resp.Options{
-			Limiters: set, Policies: rules, Users: s.users.table(), TrustClientTime: cfg.TrustClientTime, Waits: !cfg.inMemory(), Timeout: decisionTimeout,
+			Limiters: set, Policies: rules, Users: s.users.table(), Audit: s.audit.log(), TrustClientTime: cfg.TrustClientTime, Waits: !cfg.inMemory(), Timeout: decisionTimeout,
 			OnStoreError: cfg.OnStoreError,
 			Store:        s.store.kind, Version: cfg.Version, Logger: cfg.Log, Panics: s.panics,
 			MaxConnections: respBounds.total, MaxPerAddress: respBounds.perAddress, IdleTimeout: cfg.IdleTimeout,
@@ -175,7 +185,7 @@ var httpALPN = []string{"http/1.1"}
 // httpOptions returns the options that both servers of HTTP have.
 func (s *Server) httpOptions(rules checks.Policies, bounds connectionBounds) httpapi.Options {
 	o := httpapi.Options{
-		Policies: rules, Users: s.users.table(), Ready: s.store.check, Log: s.cfg.Log, Hosts: s.cfg.HTTPHosts, Panics: s.panics,
+		Policies: rules, Users: s.users.table(), Audit: s.audit.log(), Ready: s.store.check, Log: s.cfg.Log, Hosts: s.cfg.HTTPHosts, Panics: s.panics,
 		MaxConnections: bounds.total, MaxPerAddress: bounds.perAddress, IdleTimeout: s.cfg.IdleTimeout,
 	}
 	if name, err := os.Hostname(); err == nil {
@@ -303,7 +313,7 @@ func (s *Server) Close() error {
 		s.fullness.close()
 		s.certified.close()
 		s.users.close()
-		err = s.policies.close()
+		err = errors.Join(s.audit.close(), s.policies.close())
 		if s.store != nil {
 			err = errors.Join(err, s.closeStore())
 		}

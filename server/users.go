@@ -3,11 +3,15 @@ package server
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/weirlimit/weir/identity"
 	"github.com/weirlimit/weir/server/access"
+	"github.com/weirlimit/weir/server/audit"
 	"github.com/weirlimit/weir/server/guard"
 	"github.com/weirlimit/weir/server/httpapi"
 )
@@ -24,11 +28,18 @@ type users struct {
 }
 
 // openUsers reads the file of users. It returns nil without one.
-func (c Config) openUsers() (*users, error) {
+func (c Config) openUsers(log *audit.Log) (*users, error) {
 	if c.Users == "" {
 		return nil, nil //nolint:nilnil // documented
 	}
-	opened, err := access.Open(c.Users, access.Options{Log: c.Log})
+	var opened *access.Users
+	refused := func(name string, from net.Addr, err error) {
+		if opened != nil && opened.Table().User(name) == nil { // it may be a secret
+			name = identity.Mask(name)
+		}
+		log.Write(audit.Record{Event: audit.Login, User: name, From: from.String(), Result: audit.Refused, Detail: strings.TrimPrefix(err.Error(), "access: ")})
+	}
+	opened, err := access.Open(c.Users, access.Options{Log: c.Log, Refused: refused})
 	if file, ok := errors.AsType[*os.PathError](err); ok {
 		return nil, &ConfigError{"users", c.Users, file.Err.Error(), UsersAccepted}
 	}

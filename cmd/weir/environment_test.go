@@ -37,7 +37,7 @@ func variablesOfFlags(t *testing.T) map[string]string {
 
 // Every flag has a variable, and only flags of one meaning share one.
 func TestEveryFlagHasAVariable(t *testing.T) {
-	shared := map[string]bool{"WEIR_STORE": true, "WEIR_CONFIG": true, "WEIR_CLIENTS": true}
+	shared := map[string]bool{"WEIR_STORE": true, "WEIR_CONFIG": true, "WEIR_CLIENTS": true, "WEIR_USERS": true}
 	flags := variablesOfFlags(t)
 	owner := map[string]string{}
 	for _, flag := range slices.Sorted(maps.Keys(flags)) {

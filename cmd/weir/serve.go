@@ -38,6 +38,7 @@ type serveCommand struct {
 	ClientsSnapshot *string       `placeholder:"FILE" help:"Where to keep the clients, to start from while their database is away."`
 	TokenKey        []string      `sep:"none" placeholder:"FILE,..." help:"The key that encrypts the tokens of checks: a file of 32 random bytes or more, which not everybody can read. Daemons over one store have it in common. Tokens of the keys after the first are accepted too. Default: a random key for each process."`
 	Users           *string       `env:"WEIR_USERS" placeholder:"FILE" help:"The users who may connect, with their secrets and rights: weir users add makes the file. It is followed, and read again at SIGHUP. Default: everybody may do everything."`
+	Audit           *string       `placeholder:"FILE" help:"A log of refunds, resets, changes of the configuration and refused logins, as JSON lines. It is opened again at SIGHUP. Default: none."`
 	TrustClientTime bool          `help:"Let requests say their own time. Whoever sets the time can pass any limit."`
 	MaxPeriod       time.Duration `default:"${max_period}" placeholder:"DURATION" help:"The longest period of a limit that a request names, and the longest time in which its burst may come back. Limits of policies have no such bound. Default: ${default}."`
 	AllowLimits     *string       `placeholder:"any|off|LIMIT,..." help:"The limits that requests may name: any, only those of policies (off), or these. Default: any."`
@@ -93,6 +94,7 @@ func (c *serveCommand) checkZeros() error {
 		{"clients", c.Clients, clients.Accepted},
 		{"clients-snapshot", c.ClientsSnapshot, "a file"},
 		{"users", c.Users, server.UsersAccepted},
+		{"audit", c.Audit, server.AuditAccepted},
 		{"allow-limits", c.AllowLimits, "any, off, or limits with commas between them"},
 	} {
 		if f.value != nil && *f.value == "" {
@@ -151,6 +153,9 @@ func (c *serveCommand) config(log *slog.Logger) server.Config {
 	}
 	if c.Users != nil {
 		cfg.Users = *c.Users
+	}
+	if c.Audit != nil {
+		cfg.Audit = *c.Audit
 	}
 	if c.AllowLimits != nil {
 		cfg.AllowLimits = *c.AllowLimits
@@ -232,8 +237,8 @@ func (c *serveCommand) reloadAt(hangups chan os.Signal, s *server.Server, log *s
 				return
 			case <-hangups:
 			}
-			if c.Config == nil && c.TLSCert == nil && c.Users == nil {
-				log.Warn("SIGHUP: nothing to read again, because there are no policies (--config), certificates (--tls-cert) and users (--users)")
+			if c.Config == nil && c.TLSCert == nil && c.Users == nil && c.Audit == nil {
+				log.Warn("SIGHUP: nothing to read again, because there are no policies (--config), certificates (--tls-cert), users (--users) and audit log (--audit)")
 				continue
 			}
 			_ = s.Reload()

@@ -25,9 +25,6 @@ type Options struct {
 	// Refused, if not nil, is called for each refused login. name is as the client sent it, and may
 	// be a secret. It must not block.
 	Refused func(name string, from net.Addr, err error)
-	// Changed, if not nil, is called after each change of the file, with the number of users in
-	// use, and the error of a rejected change. It must not block.
-	Changed func(users int, err error)
 }
 
 // Users are the users of a file, which is followed. They may be used by many goroutines at once.
@@ -37,7 +34,8 @@ type Users struct {
 	table   atomic.Pointer[Table]
 	key     [32]byte // of the digests of verified secrets; random
 	logins  logins
-	seen    [32]byte // the digest of the content that Open read
+	refused atomic.Int64 // logins
+	seen    [32]byte     // the digest of the content that Open read
 
 	mu     sync.Mutex // of reloads
 	status Status
@@ -61,9 +59,6 @@ func Open(path string, o Options) (*Users, error) {
 	}
 	if o.Refused == nil {
 		o.Refused = func(string, net.Addr, error) {}
-	}
-	if o.Changed == nil {
-		o.Changed = func(int, error) {}
 	}
 	data, err := read(path)
 	if err != nil {
@@ -105,6 +100,15 @@ func (u *Users) Status() Status {
 	return u.status
 }
 
+// RefusedLogins returns the number of refused logins.
+func (u *Users) RefusedLogins() int64 { return u.refused.Load() }
+
+// refuse counts and reports a refused login.
+func (u *Users) refuse(name string, from net.Addr, err error) {
+	u.refused.Add(1)
+	u.options.Refused(name, from, err)
+}
+
 // Follow reads the file again when it changes, until ctx ends; it returns ctx's error. An invalid
 // file is rejected as a whole, and logged once; the users in use stay.
 func (u *Users) Follow(ctx context.Context) error {
@@ -143,7 +147,6 @@ func (u *Users) apply(data []byte, err error, always bool) error {
 		u.status.Err, u.status.Failed = err, time.Now()
 		if !known || always {
 			u.options.Log.Error("a change was refused; what was in use stays", "of", "users", "source", u.path, "error", err)
-			u.options.Changed(u.status.Users, err)
 		}
 		return err
 	}
@@ -151,7 +154,6 @@ func (u *Users) apply(data []byte, err error, always bool) error {
 	u.table.Store(table)
 	u.status = Status{Source: u.path, Users: table.Len(), Loaded: time.Now()}
 	u.options.Log.Info("a change is in use", "of", "users", "source", u.path, "users", table.Len())
-	u.options.Changed(table.Len(), nil)
 	return nil
 }
 

@@ -84,7 +84,7 @@ func (u *Users) Login(ctx context.Context, name, secret string, from net.Addr) (
 
 func (u *Users) login(ctx context.Context, name, text string, from net.Addr) (*User, *secret, error) {
 	if len(name) > maxName || len(text) > maxSecret || text == "" {
-		u.options.Refused(name, from, ErrWrong)
+		u.refuse(name, from, ErrWrong)
 		return nil, nil, ErrWrong
 	}
 	table, d := u.table.Load(), u.digest(name, text)
@@ -97,7 +97,7 @@ func (u *Users) login(ctx context.Context, name, text string, from net.Addr) (*U
 	}
 	user, s, err := u.logins.await(ctx, table, name, text, d, from)
 	if err != nil && ctx.Err() == nil {
-		u.options.Refused(name, from, err)
+		u.refuse(name, from, err)
 	}
 	return user, s, err
 }

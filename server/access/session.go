@@ -24,7 +24,7 @@ func (u *Users) Session(from net.Addr, state *tls.ConnectionState) *Session {
 	s := &Session{users: u, from: from, certs: identities(state), table: u.table.Load()}
 	var err error
 	if s.user, err = s.table.certified(s.certs); err != nil {
-		u.options.Refused("", from, err)
+		u.refuse("", from, err)
 	}
 	return s
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/server/access"
+	"github.com/weirlimit/weir/server/audit"
 )
 
 // rights are the rights of the paths. public is for clients without a user too.
@@ -159,4 +160,22 @@ func userOf(r *http.Request) *access.User {
 func remote(r *http.Request) net.Addr {
 	address, _ := netip.ParseAddrPort(r.RemoteAddr)
 	return net.TCPAddrFromAddrPort(address)
+}
+
+// audit records an operation that gave units back.
+func (s *Server) audit(r *http.Request, op operation, q request, err error) {
+	if s.opts.Audit == nil || rightOf(r.URL.Path) != access.Refund {
+		return
+	}
+	record := audit.Record{Event: op.name, Protocol: s.name, From: r.RemoteAddr, Name: q.name, Limit: q.limit, Key: q.key, Result: audit.OK}
+	if op.costs {
+		record.Units = q.cost
+	}
+	if user := userOf(r); user != nil {
+		record.User = user.Name()
+	}
+	if err != nil {
+		record.Result = audit.Failed
+	}
+	s.opts.Audit.Write(record)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/server/access"
+	"github.com/weirlimit/weir/server/audit"
 	"github.com/weirlimit/weir/server/checks"
 	"github.com/weirlimit/weir/server/guard"
 	"github.com/weirlimit/weir/server/latency"
@@ -52,6 +53,8 @@ type Options struct {
 	Limiters Limiters
 	// Users are the users who may send requests, with their rights. Nil: everybody may do everything.
 	Users *access.Users
+	// Audit records refunds and resets. Nil: nothing does.
+	Audit *audit.Log
 	// Policies decide on what is sent to /v1/check, and explain with Admin. Nil: that is answered 404.
 	Policies checks.Policies
 	// Status returns the status for /v1/status; /readyz lists its warnings with Admin. Nil: a status

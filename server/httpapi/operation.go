@@ -111,6 +111,7 @@ func (s *Server) operate(w http.ResponseWriter, r *http.Request, op operation) *
 		return p
 	}
 	a, err := s.decide(r.Context(), op, q)
+	s.audit(r, op, q, err)
 	if err != nil {
 		return s.problem(err, q)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/server/access"
+	"github.com/weirlimit/weir/server/audit"
 )
 
 // rights are the rights of the commands, and of subcommands that need another right. public is for
@@ -241,4 +242,25 @@ func (c *conn) acl() {
 	default:
 		c.out.bulk(c.user.Name())
 	}
+}
+
+// audit records a call that gave units back.
+func (c *conn) audit(k *call) {
+	if c.server.options.Audit == nil {
+		return
+	}
+	r := audit.Record{
+		Event: k.audited, Protocol: "resp", From: c.net.RemoteAddr().String(), Name: k.name, Limit: k.bound.Limit.String(), Key: k.key,
+		Result: audit.OK,
+	}
+	if k.audited != audit.Reset {
+		r.Units = k.op.Cost
+	}
+	if c.user != nil {
+		r.User = c.user.Name()
+	}
+	if k.err != nil {
+		r.Result = audit.Failed
+	}
+	c.server.options.Audit.Write(r)
 }

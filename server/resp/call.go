@@ -26,6 +26,8 @@ type call struct {
 	parts   *together
 	check   *checking
 	onError *store.OnError // that the command has given; the reply then reports who decided
+	audited string         // the event of the audit log, or ""
+	name    string         // of the limiter, if the call is audited
 
 	verdict algorithm.Verdict
 	took    int64 // the time at which a stamped one took effect, as at
@@ -110,6 +112,9 @@ func (k *call) decide(ctx context.Context) {
 
 // answer writes the reply, and counts.
 func (c *conn) answer(k *call) {
+	if k.audited != "" {
+		c.audit(k)
+	}
 	if k.err != nil {
 		if k.quiet {
 			c.counts.Errors++

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/server/access"
+	"github.com/weirlimit/weir/server/audit"
 	"github.com/weirlimit/weir/server/checks"
 	"github.com/weirlimit/weir/server/guard"
 	"github.com/weirlimit/weir/server/limiters"
@@ -17,6 +18,8 @@ type Options struct {
 	Limiters *limiters.Set
 	// Users are the users who may connect, with their rights. Nil: everybody may do everything.
 	Users *access.Users
+	// Audit records refunds, resets and cancellations. Nil: nothing does.
+	Audit *audit.Log
 	// AuthTimeout is how long a connection may have no user before it is cut; it may be half as much
 	// again. Default: 10s.
 	AuthTimeout time.Duration

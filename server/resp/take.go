@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/server/audit"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -70,7 +71,9 @@ func (c *conn) peek() {
 
 func (c *conn) refund() {
 	if r, ok := c.request(1, costs); ok {
-		c.do(r.call(algorithm.Refund))
+		k := r.call(algorithm.Refund)
+		k.audited = audit.Refund
+		c.do(k)
 	}
 }
 
@@ -79,10 +82,12 @@ func (c *conn) cancel() {
 	if !ok {
 		return
 	}
-	if r.bound.Limit.Algorithm != algorithm.Concurrent && !c.permitsRefund(text(r.name), r.key) {
-		return
-	}
 	k := r.call(algorithm.Cancel)
+	if r.bound.Limit.Algorithm != algorithm.Concurrent {
+		if k.audited = audit.Cancel; !c.permitsRefund(k.name, r.key) {
+			return
+		}
+	}
 	k.op.End, k.granted = r.end, true
 	c.do(k)
 }
@@ -124,6 +129,7 @@ func (c *conn) resetKey() {
 		return
 	}
 	k := r.call(algorithm.Reset)
+	k.audited = audit.Reset
 	if !k.stamped {
 		k.form = okForm
 	}
@@ -133,7 +139,7 @@ func (c *conn) resetKey() {
 func (r *request) call(kind algorithm.Kind) call {
 	return call{
 		bound: r.bound, key: r.key, op: algorithm.Op{Kind: kind, Cost: r.cost, ID: r.id, Life: r.life}, at: r.at,
-		form: r.form(), stamped: r.given&timeOption != 0, onError: r.choice(),
+		form: r.form(), name: text(r.name), stamped: r.given&timeOption != 0, onError: r.choice(),
 	}
 }
 
