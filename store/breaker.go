@@ -32,8 +32,8 @@ type Guarded interface{ Breaker() *Breaker }
 // A Breaker keeps a slow or absent engine from making callers wait. Each store with an engine makes one, and wraps its
 // bindings and its joint takes in it.
 //
-// A call ends when its timeout is over, also if the engine's client library ignores contexts. After 3 calls in a row
-// have failed, by timeouts, broken connections or an engine that refuses everybody, a circuit opens: from then on
+// A call ends when its timeout is over, whatever it does inside. After 3 calls in a row
+// have failed, by timeouts, connections that could not be made or an engine that refuses everybody, a circuit opens: from then on
 // calls return at once, with an error that is [ErrUnavailable] and [ErrNothingDone]. A probe in the background closes
 // the circuit when the engine serves again. A call that failed does not count if the engine has meanwhile carried out
 // one that began later: then only this call is slow, such as one on a locked row.
@@ -43,7 +43,7 @@ type Guarded interface{ Breaker() *Breaker }
 // The number of calls that wait for a node is bounded; more are refused at once.
 type Breaker struct {
 	options BreakerOptions
-	timeout error // the cause of contexts that the breaker ends
+	timeout *timeoutError // the cause of contexts that the breaker ends
 
 	stop   context.CancelFunc
 	ctx    context.Context // of probes
@@ -64,6 +64,9 @@ type BreakerOptions struct {
 	Timeout time.Duration
 	// MaxCalls is the most calls that wait for one node at a time; 0 is DefaultMaxCalls.
 	MaxCalls int
+	// Detach says that the client library ignores contexts at times, as while it connects. Calls then run in goroutines of
+	// their own from the first failure until the engine answers, and return when their time is over.
+	Detach bool
 	// Classify returns the cause of an error of the engine's. It is not called for calls whose time is over.
 	Classify func(error) Cause
 	// Probe finds out whether a node serves calls, without a change of any state. ready means that the node must be
@@ -85,7 +88,10 @@ const (
 	// CauseRejection is an error that the engine returned for this one command, as for a value of another type. The
 	// engine serves.
 	CauseRejection
-	// CauseConnection is a connection that could not be made, or was lost.
+	// CauseLost is a connection that was lost. That opens no circuit: the next call connects again, and shows whether the
+	// engine is there.
+	CauseLost
+	// CauseConnection is a connection that could not be made.
 	CauseConnection
 	// CauseUnready is an engine that refuses all commands, such as one that loads its data or wants another password.
 	CauseUnready
@@ -106,7 +112,7 @@ func NewBreaker(o BreakerOptions) *Breaker {
 	if o.MaxCalls <= 0 {
 		o.MaxCalls = DefaultMaxCalls
 	}
-	b := &Breaker{options: o, timeout: fmt.Errorf("no answer within %v: %w", o.Timeout, context.DeadlineExceeded)}
+	b := &Breaker{options: o, timeout: &timeoutError{o.Timeout}}
 	b.ctx, b.stop = context.WithCancel(context.Background())
 	return b
 }
@@ -132,6 +138,28 @@ func (b *Breaker) Circuit(node string) *Circuit {
 	c := &Circuit{breaker: b, node: node}
 	b.circuits = append(slices.Clip(b.circuits), c)
 	return c
+}
+
+// Retain leaves out the closed circuits of nodes that the engine does not have any more: those that are not listed.
+func (b *Breaker) Retain(nodes ...*Circuit) {
+	b.mu.Lock()
+	circuits := b.circuits
+	b.mu.Unlock()
+	var gone []*Circuit
+	for _, c := range circuits {
+		if !slices.Contains(nodes, c) && c.current().Position == Closed {
+			gone = append(gone, c)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.circuits = slices.DeleteFunc(slices.Clone(b.circuits), func(c *Circuit) bool { return slices.Contains(gone, c) })
+}
+
+// Within returns a context that ends after d at the latest. Calls that end with it had a timeout: it is for an
+// operation of several calls that have the time of one.
+func (b *Breaker) Within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, d, b.timeout)
 }
 
 // Timeout returns the time that a call has.
@@ -190,7 +218,7 @@ func (b *Breaker) States() []BreakerState {
 	b.mu.Unlock()
 	states := make([]BreakerState, len(circuits))
 	for i, c := range circuits {
-		states[i] = c.State()
+		states[i] = c.current()
 	}
 	return states
 }
@@ -227,7 +255,7 @@ func (b *Breaker) count(cause Cause) {
 	switch cause {
 	case CauseTimeout:
 		b.counts.timeouts.Add(1)
-	case CauseConnection:
+	case CauseConnection, CauseLost:
 		b.counts.connections.Add(1)
 	case CauseUnready:
 		b.counts.unready.Add(1)
@@ -241,6 +269,21 @@ func (b *Breaker) classify(err error) Cause {
 		return CauseCaller
 	}
 	return b.options.Classify(err)
+}
+
+// A timeoutError is the cause of a context that a Breaker ended.
+type timeoutError struct{ timeout time.Duration }
+
+func (e *timeoutError) Error() string {
+	return fmt.Sprintf("no answer within %v: %v", e.timeout, context.DeadlineExceeded)
+}
+
+func (e *timeoutError) Unwrap() error { return context.DeadlineExceeded }
+
+// TimedOut reports whether a context ended with the timeout of a Breaker, and not for a reason of the caller's.
+func TimedOut(ctx context.Context) bool {
+	_, own := context.Cause(ctx).(*timeoutError) //nolint:errorlint // as the breaker gave it
+	return own
 }
 
 // A refusal is the error of calls that a breaker refuses. It does not wrap the cause, which was the error of other calls.

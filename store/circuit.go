@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weirlimit/weir/internal/panics"
 )
 
 // A Circuit is the part of a Breaker for one node of an engine.
@@ -46,8 +49,7 @@ type call struct {
 // Node returns the name that the circuit was made with.
 func (c *Circuit) Node() string { return c.node }
 
-// State returns the circuit's state.
-func (c *Circuit) State() BreakerState {
+func (c *Circuit) current() BreakerState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.state
@@ -77,11 +79,11 @@ func (c *Circuit) enter(parent context.Context) (*call, error) {
 	if c.calls >= b.options.MaxCalls {
 		p.cancel()
 		b.counts.overflows.Add(1)
-		return nil, &refusal{fmt.Sprintf("%s: %v: %d calls wait for it", c, ErrUnavailable, c.calls)}
+		return nil, &refusal{fmt.Sprintf("%s: %v: %d calls wait for it", c.engine(), ErrUnavailable, c.calls)}
 	}
 	c.calls++
 	c.begun++
-	p.number, p.apart = c.begun, c.suspect || !c.used
+	p.number, p.apart = c.begun, b.options.Detach && (c.suspect || !c.used)
 	p.running = p.apart
 	c.link(p)
 	return p, nil
@@ -111,7 +113,7 @@ func (p *call) ended() {
 func (p *call) exit(err error) error {
 	c, b := p.circuit, p.circuit.breaker
 	over := p.ctx.Err()
-	own := over != nil && context.Cause(p.ctx) == b.timeout //nolint:errorlint // this very one
+	own := over != nil && TimedOut(p.ctx)
 	p.cancel()
 	cause := CauseCaller
 	switch {
@@ -133,11 +135,11 @@ func (p *call) exit(err error) error {
 		b.count(CauseTimeout)
 		r := c.refused.Load()
 		if r == nil { // the circuit has closed again
-			r = &refusal{fmt.Sprintf("%s: %v: its circuit opened while the call waited", c, ErrUnavailable)}
+			r = &refusal{fmt.Sprintf("%s: %v: its circuit opened while the call waited", c.engine(), ErrUnavailable)}
 		}
 		return &cutError{r.text, err}
 	case cause != CauseCaller || over != nil:
-		c.fail(p, cause, err)
+		c.fail(p, cause, own, err)
 	}
 	b.count(cause)
 	if own && err != nil && !errors.Is(err, context.DeadlineExceeded) {
@@ -154,24 +156,26 @@ func (c *Circuit) answer(p *call) {
 	c.failures, c.silent, c.suspect, c.used = 0, time.Time{}, false, true
 }
 
-// fail records that a call failed. Callers that give up earlier than the timeout count when the node has been silent
-// for as long as the timeout.
-func (c *Circuit) fail(p *call, cause Cause, err error) {
+// fail records that a call failed. Callers that give up before the breaker's timeout, and timeouts of the library's,
+// count when the node has been silent for half of that timeout.
+func (c *Circuit) fail(p *call, cause Cause, own bool, err error) {
 	if p.number <= c.answered {
 		return
 	}
 	c.suspect = true
+	if cause == CauseLost {
+		return
+	}
 	if c.silent.IsZero() || p.began.Before(c.silent) {
 		c.silent = p.began
 	}
-	timeout := c.breaker.options.Timeout
-	if cause == CauseCaller && time.Since(c.silent) < timeout {
+	silent := cause == CauseTimeout || cause == CauseCaller
+	if silent && !own && time.Since(c.silent) < c.breaker.options.Timeout/2 {
 		return
 	}
 	if c.failures++; c.failures < opensAfter || c.state.Position != Closed {
 		return
 	}
-	silent := cause == CauseTimeout || cause == CauseCaller
 	if silent {
 		err = c.breaker.timeout
 	}
@@ -201,20 +205,20 @@ func (c *Circuit) open(cause error) {
 func (c *Circuit) because(cause error) {
 	c.state.Cause = cause
 	c.refused.Store(&refusal{
-		fmt.Sprintf("%s: %v since %s: %v", c, ErrUnavailable, c.state.Since.UTC().Format(time.RFC3339), WithoutKeys(cause)),
+		fmt.Sprintf("%s: %v since %s: %v", c.engine(), ErrUnavailable, c.state.Since.UTC().Format(time.RFC3339),
+			strings.ReplaceAll(WithoutKeys(cause), "; "+ErrNothingDone.Error(), "")),
 	})
 }
 
-// String names the node in errors.
-func (c *Circuit) String() string {
+// engine names the engine, and the node of one that has several, in errors.
+func (c *Circuit) engine() string {
 	if c.node == "" {
 		return c.breaker.options.Engine
 	}
 	return c.breaker.options.Engine + ", node " + c.node
 }
 
-// Pauses between probes: the first probe comes at once, because the circuit may have opened for a connection that the
-// node cut. Each pause is changed by up to a quarter at random, so that the processes of a service do not probe at one time.
+// Pauses between probes. The first probe comes at once: a node that was restarted may be back. Each pause is changed by up to a quarter at random, so that the processes of a service do not probe at one time.
 const (
 	firstPause   = 50 * time.Millisecond
 	longestPause = 400 * time.Millisecond
@@ -224,7 +228,10 @@ const (
 func (c *Circuit) probe() {
 	b := c.breaker
 	if b.options.Cut != nil {
-		b.options.Cut(c)
+		_ = panics.Background(c.engine()+": cut", func() error { // it returns no error
+			b.options.Cut(c)
+			return nil
+		})
 	}
 	b.report(c)
 	for pause := time.Duration(0); ; pause = max(firstPause, min(2*pause, longestPause)) {
@@ -249,9 +256,9 @@ func (c *Circuit) attempt() bool {
 	ready := c.unproven
 	c.mu.Unlock()
 	ctx, cancel := context.WithDeadlineCause(b.ctx, time.Now().Add(b.options.Timeout), b.timeout)
-	err := b.options.Probe(ctx, c, ready)
+	err := panics.Background(c.engine()+": probe", func() error { return b.options.Probe(ctx, c, ready) })
 	fit := err == nil || !ready && ctx.Err() == nil && b.classify(err) == CauseRejection
-	if err != nil && context.Cause(ctx) == b.timeout { //nolint:errorlint // this very one
+	if errors.Is(err, context.DeadlineExceeded) {
 		err = b.timeout
 	}
 	cancel()
@@ -271,6 +278,6 @@ func (c *Circuit) attempt() bool {
 
 func (b *Breaker) report(c *Circuit) {
 	if f := b.notify.Load(); f != nil {
-		(*f)(c.State())
+		(*f)(c.current())
 	}
 }

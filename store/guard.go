@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/internal/panics"
@@ -31,6 +32,9 @@ func Through[T any](ctx context.Context, c *Circuit, f func(context.Context) (T,
 // errUnfinished is the error of a call that panics.
 var errUnfinished = fmt.Errorf("weir: the call did not end: %w", errUnknownEffect)
 
+// lateness is how long a call waits for f after the end of its context.
+const lateness = 10 * time.Millisecond
+
 // runApart runs f in a goroutine of its own, so that the call ends in time also if f does not: client libraries ignore
 // contexts while they connect.
 func runApart[T any](p *call, f func(context.Context) (T, error)) (T, error) {
@@ -48,15 +52,22 @@ func runApart[T any](p *call, f func(context.Context) (T, error)) (T, error) {
 		p.ended()
 		done <- o
 	}()
-	select {
-	case o := <-done:
-		o.err = p.exit(o.err)
-		panics.Raise(o.err)
-		return o.result, o.err
-	case <-p.ctx.Done():
+	late := (<-chan time.Time)(nil)
+	for ended := p.ctx.Done(); ; ended = nil {
+		select {
+		case o := <-done:
+			o.err = p.exit(o.err)
+			panics.Raise(o.err)
+			return o.result, o.err
+		case <-ended: // a library that minds the context may have more to say than that it has ended
+			late = time.After(lateness)
+			continue
+		case <-late:
+		}
+		break
 	}
 	var none T
-	return none, p.exit(fmt.Errorf("%s: %w; %w", p.circuit, p.ctx.Err(), errUnknownEffect))
+	return none, p.exit(fmt.Errorf("%s: %w; %w", p.circuit.engine(), p.ctx.Err(), errUnknownEffect))
 }
 
 // Bind wraps a binding, so that each of its operations is a call through a circuit: that of a key's node. The result
@@ -219,7 +230,7 @@ func (g *guardedBatcher) TakeMany(ctx context.Context, requests []KeyCost, now i
 	if one {
 		return g.takeMany(ctx, circuits[0], requests, now, decisions)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, g.breaker.options.Timeout, g.breaker.timeout)
+	ctx, cancel := g.breaker.Within(ctx, g.breaker.options.Timeout)
 	defer cancel()
 	all, decided := make([]algorithm.Decision, len(requests)), make([]bool, len(requests))
 	var failed error

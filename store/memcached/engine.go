@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/bradfitz/gomemcache/memcache"
 
+	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/swap"
 )
 
@@ -95,15 +97,41 @@ func (e *engine) use(ctx context.Context, name string, f func() error) error {
 	case s.busy <- struct{}{}:
 		defer func() { <-s.busy }()
 	case <-ctx.Done():
-		return fmt.Errorf("memcached: %s: %d connections are busy: %w", s.text, cap(s.busy), ctx.Err())
+		return fmt.Errorf("memcached: %s: %d connections are busy: %w; %w", s.text, cap(s.busy), ctx.Err(), swap.ErrNothingDone)
 	}
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("memcached: %s: %w", s.text, err)
+		return fmt.Errorf("memcached: %s: %w; %w", s.text, err, swap.ErrNothingDone)
 	}
 	if err := f(); err != nil {
+		if isDial(err) && !errors.Is(err, swap.ErrNothingDone) {
+			return fmt.Errorf("memcached: %s: %w; %w", s.text, err, swap.ErrNothingDone)
+		}
 		return fmt.Errorf("memcached: %s: %w", s.text, err)
 	}
 	return nil
+}
+
+// isDial reports whether an error is of a connection that was not made.
+func isDial(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	_, slow := errors.AsType[*memcache.ConnectTimeoutError](err)
+	return slow || ok && op.Op == "dial"
+}
+
+// classify returns the cause of an error.
+func classify(err error) store.Cause {
+	network, isNetwork := errors.AsType[net.Error](err)
+	switch {
+	case errors.Is(err, swap.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, store.ErrUnnamed), errors.Is(err, store.ErrClientTime):
+		return store.CauseCaller
+	case isDial(err), errors.Is(err, errUnconnected):
+		return store.CauseConnection
+	case isNetwork && network.Timeout(): // the time of a command
+		return store.CauseTimeout
+	case isNetwork, hungUp(err), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+		return store.CauseLost
+	}
+	return store.CauseRejection
 }
 
 // hungUp reports whether an error is of a connection that the other side has ended.

@@ -26,11 +26,11 @@ func Example() {
 	}
 	v, err := b.Do(ctx, "user:42", algorithm.Op{Cost: 1}, store.OwnClock)
 	fmt.Println(v.Granted, v.Remaining, err)
-	fmt.Println(s.TrustsClientTime(), s.Counts().Conflicts, s.Check(ctx))
+	fmt.Println(s.TrustsClientTime(), s.Counts().Conflicts, s.Check(ctx), s.Breaker().State().Position)
 }
 
 func ExampleOpen_refused() {
 	_, err := memcached.Open(context.Background(), "memcached://10.0.0.1?weight=3", memcached.Options{})
 	fmt.Println(err)
-	// Output: memcached: URL has the parameter "weight"; accepted: timeout, prefix, clock_skew, connections
+	// Output: memcached: URL has the parameter "weight"; accepted: timeout, prefix, clock_skew, connections, max_calls, lazy
 }

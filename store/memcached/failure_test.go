@@ -33,20 +33,21 @@ func TestServerThatEnds(t *testing.T) {
 	}
 	wg.Wait()
 	server.Kill(t)
-	for range 3 {
+	for range 5 {
 		_, err := b.Do(t.Context(), "0", algorithm.Op{Cost: 1}, store.OwnClock)
 		if err == nil || !errors.Is(err, swap.ErrNothingDone) || !strings.Contains(err.Error(), server.Addr()) {
 			t.Error(err)
 		}
 	}
-	if f := s.Counts().Failures; f != 3 {
-		t.Errorf("%d failures were counted, want 3", f)
+	if c := s.Counts(); c.Failures != 3 || c.Disconnections != 3 || c.Refused != 2 || c.Opened != 1 {
+		t.Errorf("%+v was counted, want 3 failures and 2 refusals", c)
 	}
 	if err := s.Check(t.Context()); err == nil {
 		t.Error("Check says that all is well")
 	}
 	server.Start(t)
-	for i := range 20 { // at once, and without what was used: memcached keeps nothing
+	serves(t, s)
+	for i := range 20 { // without what was used: memcached keeps nothing
 		if v := take(t, b, fmt.Sprint(i), 1, store.OwnClock); v.Remaining != 9 {
 			t.Errorf("after the restart: %+v", v)
 		}
@@ -194,5 +195,16 @@ func TestUnixSocket(t *testing.T) {
 	b := bind(t, open(t, "memcached://"+dir+"/s?prefix=sock", memcached.Options{}), "10/1h")
 	if v := take(t, b, "k", 3, store.OwnClock); v.Remaining != 7 {
 		t.Errorf("%+v", v)
+	}
+}
+
+// serves waits until no circuit is open.
+func serves(t testing.TB, s store.Guarded) {
+	t.Helper()
+	for s.Breaker().State().Position != store.Closed {
+		time.Sleep(time.Millisecond)
+		if t.Context().Err() != nil {
+			t.Fatal("a circuit stays open")
+		}
 	}
 }

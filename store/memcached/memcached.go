@@ -12,6 +12,7 @@ package memcached
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/weirlimit/weir/algorithm"
@@ -19,22 +20,25 @@ import (
 	"github.com/weirlimit/weir/store/swap"
 )
 
-// A Store is a [store.Store] in memcached. It is a [store.Timekeeper] and a [store.Counter], and its bindings are a
-// [store.Stamper] and a [store.Inspector].
+// A Store is a [store.Store] in memcached. It is a [store.Timekeeper], a [store.Counter] and a [store.Guarded], and its bindings
+// are a [store.Stamper] and a [store.Inspector].
 type Store struct {
-	engine *engine
-	loop   *swap.Store
+	engine  *engine
+	loop    *swap.Store
+	prefix  string
+	breaker *store.Breaker
 }
 
 // Open returns a store on the servers that a URL names:
 //
-//	memcached://host:port,host:port?timeout=500ms&prefix=shop&clock_skew=10s&connections=64
+//	memcached://host:port,host:port?timeout=500ms&prefix=shop&clock_skew=10s&connections=64&max_calls=2048&lazy=true
 //	memcached:///path/of/a/socket
 //
 // The port is 11211 if it is left out. What a parameter says overrides the Options, and one that is not known is an error. There are
 // no users and no TLS. With several servers, each key is on one of them.
 //
-// It asks each server for its settings, and returns an error if one can't be reached, or knows no compare-and-swap.
+// It asks each server for its settings, and returns an error if one can't be reached, or knows no compare-and-swap. With Options.Lazy
+// it returns at once.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	addrs, o, err := parse(url, o)
 	if err != nil {
@@ -44,15 +48,46 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	if err := store.CheckPrefix(o.Prefix); err != nil {
 		return nil, err
 	}
-	s := &Store{engine: newEngine(addrs, o)}
+	if o.MaxCalls < 0 {
+		return nil, fmt.Errorf("memcached: max calls is %d; accepted: more than 0, or 0 for %d", o.MaxCalls, store.DefaultMaxCalls)
+	}
+	s := &Store{engine: newEngine(addrs, o), prefix: o.Prefix}
+	s.breaker = store.NewBreaker(store.BreakerOptions{
+		Engine: "memcached", Timeout: o.Timeout, MaxCalls: o.MaxCalls, Classify: classify, Probe: s.probe,
+	})
+	for _, server := range s.engine.servers {
+		server.circuit = s.breaker.Circuit(server.text)
+	}
 	s.loop = swap.New(s.engine, swap.Options{
 		Prefix: o.Prefix, TrustClientTime: o.TrustClientTime, Timeout: o.Timeout, Grace: o.ClockSkew,
 	})
+	if o.Lazy {
+		for _, server := range s.engine.servers {
+			s.breaker.Trip(server.circuit, errUnconnected)
+		}
+		return s, nil
+	}
 	if err := s.Check(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
+
+// errUnconnected is why the circuits of a lazy store are open in the beginning.
+var errUnconnected = errors.New("there was no connection yet")
+
+// probe asks a server for its settings.
+func (s *Store) probe(ctx context.Context, c *store.Circuit, _ bool) error {
+	for _, server := range s.engine.servers {
+		if server.circuit == c {
+			return s.engine.checkServer(ctx, server)
+		}
+	}
+	return nil
+}
+
+// Breaker implements [store.Guarded]. It has a circuit for each server.
+func (s *Store) Breaker() *store.Breaker { return s.breaker }
 
 // Check asks each server for its settings. It returns an error if one can't be reached within the timeout, or can't keep
 // states.
@@ -69,15 +104,36 @@ func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
 			}
 		}
 	}
-	return s.loop.Bind(spec)
+	b, err := s.loop.Bind(spec)
+	if err != nil {
+		return nil, err
+	}
+	names, err := store.NewNames(s.prefix, spec)
+	if err != nil {
+		return nil, err
+	}
+	all := s.engine.servers
+	return s.breaker.Bind(b, func(key string) *store.Circuit {
+		if len(all) == 1 {
+			return all[0].circuit
+		}
+		return all.of(names.Name(key)).circuit
+	}), nil
 }
 
 // TrustsClientTime implements [store.Timekeeper].
 func (s *Store) TrustsClientTime() bool { return s.loop.TrustsClientTime() }
 
 // Counts implements [store.Counter].
-func (s *Store) Counts() store.Counts { return s.loop.Counts() }
+func (s *Store) Counts() store.Counts {
+	c := s.loop.Counts()
+	s.breaker.Count(&c)
+	return c
+}
 
 // Close lets no more operations in, waits for those that are in, which takes a few timeouts if a server hangs, and closes the
 // connections.
-func (s *Store) Close() error { return errors.Join(s.loop.Close(), s.engine.client.Close()) }
+func (s *Store) Close() error {
+	s.breaker.Close()
+	return errors.Join(s.loop.Close(), s.engine.client.Close())
+}

@@ -28,6 +28,13 @@ type Options struct {
 	ClockSkew time.Duration
 	// Connections is the most connections to one server, and the most that are kept idle; 0 means DefaultConnections.
 	Connections int
+	// MaxCalls is the most operations that may wait for one server at a time; more are refused at once. 0 means
+	// store.DefaultMaxCalls.
+	MaxCalls int
+	// Lazy makes Open return without a connection. Operations on the keys of a server fail as they do on one that is away
+	// (see [store.Breaker]) until it can be reached and has told its settings, which is tried in the background several
+	// times a second. Errors in the URL are still errors of Open.
+	Lazy bool
 
 	now func() time.Time // for tests; nil is time.Now
 }

@@ -3,6 +3,9 @@ package memcached
 import (
 	"hash/fnv"
 	"net"
+	"sync/atomic"
+
+	"github.com/weirlimit/weir/store"
 )
 
 // addr is a [net.Addr] whose host is looked up when it is dialled, so that it may move.
@@ -16,6 +19,9 @@ type server struct {
 	addr
 	hash uint64
 	busy chan struct{} // has room for as many as may speak to it at a time
+	size atomic.Int64  // bytes that an item may have; 0 if that is not known
+
+	circuit *store.Circuit
 }
 
 // servers implements [memcache.ServerSelector]. A name is on the server that has the highest score for it (rendezvous hashing), so that

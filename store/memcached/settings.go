@@ -23,16 +23,29 @@ const (
 func (e *engine) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, e.timeout)
 	defer cancel()
+	for _, s := range e.servers {
+		if err := e.checkServer(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkServer asks a server for its settings, and changes nothing.
+func (e *engine) checkServer(ctx context.Context, s *server) error {
+	settings, err := s.settings(ctx)
+	if err != nil {
+		return fmt.Errorf("memcached: %s: asking for its settings: %w", s.text, err)
+	}
+	if settings["cas_enabled"] == "no" {
+		return fmt.Errorf("memcached: %s knows no compare-and-swap; accepted: a server that was started without -C", s.text)
+	}
+	if size, err := strconv.ParseInt(settings["item_size_max"], 10, 64); err == nil && size > 0 {
+		s.size.Store(size)
+	}
 	largest := int64(defaultItemSize)
 	for _, s := range e.servers {
-		settings, err := s.settings(ctx)
-		if err != nil {
-			return fmt.Errorf("memcached: %s: asking for its settings: %w", s.text, err)
-		}
-		if settings["cas_enabled"] == "no" {
-			return fmt.Errorf("memcached: %s knows no compare-and-swap; accepted: a server that was started without -C", s.text)
-		}
-		if size, err := strconv.ParseInt(settings["item_size_max"], 10, 64); err == nil && size > 0 {
+		if size := s.size.Load(); size > 0 {
 			largest = min(largest, size)
 		}
 	}

@@ -97,8 +97,16 @@ func setOption(o *Options, name, value string) (err error) {
 		if o.Connections, err = strconv.Atoi(value); o.Connections < 1 || o.Connections > 65535 {
 			err = strconv.ErrRange
 		}
+	case "max_calls":
+		accepted = "a number above 0"
+		if o.MaxCalls, err = strconv.Atoi(value); err == nil && o.MaxCalls < 1 {
+			err = strconv.ErrRange
+		}
+	case "lazy":
+		accepted = "true or false"
+		o.Lazy, err = strconv.ParseBool(value)
 	default:
-		return fmt.Errorf("memcached: URL has the parameter %.50q; accepted: timeout, prefix, clock_skew, connections", name)
+		return fmt.Errorf("memcached: URL has the parameter %.50q; accepted: timeout, prefix, clock_skew, connections, max_calls, lazy", name)
 	}
 	if err != nil {
 		return fmt.Errorf("memcached: %s is %.50q; accepted: %s", name, value, accepted)

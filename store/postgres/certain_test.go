@@ -38,7 +38,7 @@ func TestCertainWithoutAServer(t *testing.T) {
 		b := bind(t, s, text)
 		waitFor(func() bool { // the pool has to find its dead connections first
 			_, err := b.Do(context.Background(), "k", algorithm.Op{Cost: 1}, store.OwnClock)
-			return err != nil && strings.Contains(err.Error(), "failed to connect")
+			return err != nil && (errors.Is(err, store.ErrUnavailable) || strings.Contains(err.Error(), "failed to connect"))
 		})
 		if err := refused(t, b, "k", true); err != nil && strings.Count(err.Error(), store.ErrNothingDone.Error()) != 1 {
 			t.Errorf("%v: says it more than once", err)

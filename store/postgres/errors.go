@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/swap"
 )
 
@@ -135,4 +139,41 @@ func (h *hint) Unwrap() error { return h.err }
 func (e *engine) hint(err error, who string) error {
 	return &hint{err, fmt.Sprintf("postgres: table %s: %v; %s:\n%sGRANT SELECT, INSERT, UPDATE, DELETE ON %s TO %q;",
 		e.table, err, who, e.table.migration(e.unlogged), e.table, e.pool.Config().ConnConfig.User)}
+}
+
+// unready are conditions, or classes of them, of a server that carries out nothing for anybody.
+var unready = []string{
+	"53300", // too many connections
+	"57P01", // it is being shut down
+	"57P02", // it has crashed
+	"57P03", // it starts
+	"28",    // a class: the user or the password is refused
+	"3D000", // there is no such database
+}
+
+const canceled = "57014" // the server's statement_timeout, or somebody
+
+// classify returns the cause of an error.
+func classify(err error) store.Cause {
+	code := condition(err)
+	_, network := errors.AsType[net.Error](err)
+	_, connecting := errors.AsType[*pgconn.ConnectError](err)
+	switch {
+	case slices.ContainsFunc(unready, func(class string) bool { return code != "" && strings.HasPrefix(code, class) }):
+		return store.CauseUnready
+	case code == canceled:
+		return store.CauseTimeout
+	case code != "":
+		return store.CauseRejection
+	case errors.Is(err, swap.ErrClosed), errors.Is(err, context.Canceled),
+		errors.Is(err, store.ErrUnnamed), errors.Is(err, store.ErrClientTime), errors.Is(err, errBusy):
+		return store.CauseCaller
+	case errors.Is(err, context.DeadlineExceeded): // no connection was free in time
+		return store.CauseTimeout
+	case connecting:
+		return store.CauseConnection
+	case network, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+		return store.CauseLost
+	}
+	return store.CauseRejection
 }

@@ -30,7 +30,7 @@ func Example() {
 	}
 	v, err := b.Do(ctx, "user:42", algorithm.Op{Cost: 1}, store.OwnClock)
 	fmt.Println(v.Granted, v.Remaining, err)
-	fmt.Println(s.TrustsClientTime(), s.Counts().Conflicts, s.Check(ctx))
+	fmt.Println(s.TrustsClientTime(), s.Counts().Conflicts, s.Check(ctx), s.Breaker().State().Position)
 }
 
 // Several limits of one request are charged in one step, or none is. It needs a server, and is therefore not run.
@@ -88,5 +88,5 @@ func ExampleMigration() {
 func ExampleOpen_refused() {
 	_, err := postgres.Open(context.Background(), "postgres://app:secret@db.internal/shop?weir_tabel=states", postgres.Options{})
 	fmt.Println(err)
-	// Output: postgres: URL has the parameter "weir_tabel"; accepted: weir_table, weir_prefix, weir_unlogged, weir_timeout, weir_migrate, and those of libpq
+	// Output: postgres: URL has the parameter "weir_tabel"; accepted: weir_table, weir_prefix, weir_unlogged, weir_timeout, weir_max_calls, weir_lazy, weir_migrate, and those of libpq
 }

@@ -49,8 +49,8 @@ func TestServerThatEnds(t *testing.T) {
 	recovers(t, b)
 	server.Kill(t)
 	fail(t, b)
-	if n := s.Counts().Failures; n < 20 {
-		t.Errorf("%d failures were counted, want 20 or more", n)
+	if c := s.Counts(); c.Failures+c.Refused < 20 || c.Opened != 1 {
+		t.Errorf("%+v was counted, want 20 failures and refusals, or more", c)
 	}
 	if err := s.Check(t.Context()); err == nil {
 		t.Error("Check says that all is well")

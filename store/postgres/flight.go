@@ -58,7 +58,13 @@ func (f *flight) begin() {
 // context of its own, because a caller's context ends with the caller, while further joints go on.
 func (f *flight) run() {
 	defer f.gathering.end(f)
-	ctx, cancel := context.WithTimeout(context.Background(), f.gathering.timeout)
+	end := f.joints[0].end
+	for _, j := range f.joints {
+		if j.end.After(end) {
+			end = j.end
+		}
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), end)
 	defer cancel()
 	err := panics.Catch(func() error { return f.swap(ctx) })
 	for _, j := range f.joints {
@@ -108,6 +114,9 @@ func (f *flight) try(ctx context.Context) (swapped bool, err error) {
 	cells, err := e.loadAll(ctx, f.names)
 	if err != nil {
 		return false, undone(unsent{err})
+	}
+	if f.dropGivenUp(); len(f.joints) == 0 {
+		return true, nil
 	}
 	entries := make([]*entry, len(f.names))
 	for _, j := range f.joints {

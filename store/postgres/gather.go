@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/internal/panics"
+	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/swap"
 )
 
@@ -37,6 +38,7 @@ func newGathering(e *engine, timeout time.Duration) *gathering {
 func (g *gathering) await(caller context.Context, j *joint) error {
 	ctx, cancel := context.WithTimeout(caller, g.timeout)
 	defer cancel()
+	j.end, _ = ctx.Deadline()
 	if j.ended = ctx.Err; ctx.Err() != nil {
 		return g.givenUp(caller, swap.ErrNothingDone)
 	}
@@ -65,7 +67,10 @@ var errGivenUp = errors.New("given up")
 var errUnknown = errors.New("whether anything was changed is unknown")
 
 func (g *gathering) givenUp(caller context.Context, effect error) error {
-	if err := caller.Err(); err != nil {
+	switch err := caller.Err(); {
+	case err != nil && store.TimedOut(caller):
+		return fmt.Errorf("postgres: %w; %w", context.Cause(caller), effect)
+	case err != nil:
 		return fmt.Errorf("postgres: the caller gave up: %w; %w", err, effect)
 	}
 	return fmt.Errorf("postgres: no answer within %v: %w; %w", g.timeout, context.DeadlineExceeded, effect)

@@ -32,7 +32,11 @@ func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
 		return nil, err
 	}
 	names, err := store.NewNames(s.options.Prefix, spec)
-	return &binding{b.(bound), names, spec.Accounts()}, err //nolint:forcetypeassert // the loop's are
+	if err != nil {
+		return nil, err
+	}
+	own := &binding{b.(bound), names, spec.Accounts()} //nolint:forcetypeassert // the loop's are
+	return s.breaker.Bind(own, func(string) *store.Circuit { return s.circuit }), nil
 }
 
 // A joint is a request of several parts that are charged together or not at all.
@@ -40,6 +44,7 @@ type joint struct {
 	parts []part
 	now   int64        // µs, or store.OwnClock
 	ended func() error // is not nil when nobody waits for the answer any more
+	end   time.Time    // of the time that the joint has
 	done  chan struct{}
 
 	waits    bool // for others, and is in no flight yet
@@ -69,17 +74,22 @@ func (s *Store) TakeAll(ctx context.Context, parts []store.Part, now int64, outc
 	if len(parts) < 2 {
 		return store.TakeInTurn(ctx, parts, now, outcomes)
 	}
+	ctx, cancel := s.breaker.Within(ctx, s.options.Timeout) // of all that follows
+	defer cancel()
 	j, err := s.joint(parts, now)
 	if err == nil {
-		err = s.joints.await(ctx, j)
+		j, err = store.Through(ctx, s.circuit, func(ctx context.Context) (*joint, error) {
+			err := s.joints.await(ctx, j)
+			if err != nil && (ctx.Err() == nil || store.TimedOut(ctx)) && !errors.Is(err, errBusy) && !errors.Is(err, swap.ErrClosed) {
+				s.engine.failures.Add(1) // the server's, not the caller's
+			}
+			return j, err
+		})
 	}
 	switch {
 	case errors.Is(err, errBusy) || errors.Is(err, errForeign):
 		return store.TakeInTurn(ctx, parts, now, outcomes)
 	case err != nil:
-		if j != nil && ctx.Err() == nil && !errors.Is(err, swap.ErrClosed) {
-			s.engine.failures.Add(1) // the server's, not the caller's
-		}
 		return outcomes, err
 	}
 	for _, v := range j.verdicts {
@@ -97,7 +107,7 @@ func (s *Store) joint(parts []store.Part, now int64) (*joint, error) {
 		j.now = store.Microseconds(now)
 	}
 	for i, p := range parts {
-		b, ours := p.Binding.(*binding)
+		b, ours := store.Unwrap(p.Binding).(*binding)
 		switch {
 		case !ours:
 			return nil, errForeign

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/weirlimit/weir/store"
@@ -28,8 +29,16 @@ type Options struct {
 	// TrustClientTime lets callers tell the time of an operation. All of them must have one clock then. States are kept a
 	// day longer than they matter.
 	TrustClientTime bool
-	// Timeout bounds one operation, the wait for a connection included; 0 or less means a second.
+	// Timeout bounds one operation, the wait for a connection included; 0 or less means a second. All that a TakeAll does is
+	// one operation.
 	Timeout time.Duration
+	// MaxCalls is the most operations that may wait for the server at a time; more are refused at once. 0 means
+	// store.DefaultMaxCalls.
+	MaxCalls int
+	// Lazy makes Open return without a connection. Operations fail as they do on a server that is away (see
+	// [store.Breaker]) until the server can be reached and passes Check, which is tried in the background several times a
+	// second. Errors in the URL are still errors of Open.
+	Lazy bool
 	// SweepEvery is the pause between two walks through the table, by one of the processes that share it; 0 means
 	// DefaultSweepEvery, and less than 0 that this one never does it.
 	SweepEvery time.Duration
@@ -67,6 +76,9 @@ func (o Options) withDefaults() Options {
 func (o Options) check() (table, error) {
 	if err := store.CheckPrefix(o.Prefix); err != nil {
 		return "", err
+	}
+	if o.MaxCalls < 0 {
+		return "", fmt.Errorf("postgres: max calls is %d; accepted: more than 0, or 0 for %d", o.MaxCalls, store.DefaultMaxCalls)
 	}
 	return parseTable(o.Table)
 }

@@ -2,6 +2,9 @@ package postgres
 
 import (
 	"context"
+	"errors"
+	"net"
+	"strconv"
 	"sync"
 	"time"
 
@@ -14,14 +17,16 @@ import (
 // connectTimeout bounds Open and Check where their context does not.
 const connectTimeout = 10 * time.Second
 
-// A Store is a [store.Store] in a table of PostgreSQL. It is a [store.Joiner], a [store.Timekeeper], a [store.Counter], and its
-// bindings are a [store.Stamper] and a [store.Inspector].
+// A Store is a [store.Store] in a table of PostgreSQL. It is a [store.Joiner], a [store.Timekeeper], a [store.Counter] and a
+// [store.Guarded], and its bindings are a [store.Stamper] and a [store.Inspector].
 type Store struct {
 	engine  *engine
 	loop    *swap.Store
 	joints  *gathering
 	options Options
 	owned   bool // the pool is this store's
+	breaker *store.Breaker
+	circuit *store.Circuit // of the server
 
 	stop  context.CancelFunc
 	done  sync.WaitGroup
@@ -33,11 +38,11 @@ type Store struct {
 //	postgres://user:password@host:5432/database?sslmode=verify-full&pool_max_conns=8&weir_table=limits.states
 //
 // All parameters of the URL that pgx and libpq have work. Those of this package are weir_table, weir_prefix, weir_unlogged=on, weir_timeout=500ms
-// and weir_migrate=off; they override the Options. There are as many connections as pool_max_conns says, by default 16 or the number
+// weir_max_calls=2048, weir_lazy=on and weir_migrate=off; they override the Options. There are as many connections as pool_max_conns says, by default 16 or the number
 // of processors if that is more.
 //
 // It connects, makes the table if it is missing, and returns an error if that can't be done within ten seconds, or a right is
-// missing; the error says what to run then.
+// missing; the error says what to run then. With Options.Lazy it returns at once.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	config, o, err := parse(url, o)
 	if err != nil {
@@ -55,11 +60,12 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		pool.Close()
 		return nil, err
 	}
-	if err := s.Check(ctx); err != nil {
-		pool.Close()
-		return nil, err
-	}
 	s.owned = true
+	if o.Lazy {
+		s.breaker.Trip(s.circuit, errUnconnected)
+	} else if err := s.Check(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	s.start() //nolint:contextcheck // it sweeps until Close
 	return s, nil
 }
@@ -71,9 +77,15 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Lazy {
+		s.breaker.Trip(s.circuit, errUnconnected)
+	}
 	s.start()
 	return s, nil
 }
+
+// errUnconnected is why the circuit of a lazy store is open in the beginning.
+var errUnconnected = errors.New("there was no connection yet")
 
 func newStore(pool *pgxpool.Pool, o Options) (*Store, error) {
 	o = o.withDefaults()
@@ -83,8 +95,34 @@ func newStore(pool *pgxpool.Pool, o Options) (*Store, error) {
 	}
 	e := newEngine(pool, t, o)
 	loop := swap.New(e, swap.Options{Prefix: o.Prefix, TrustClientTime: o.TrustClientTime, SharedClock: true, Timeout: o.Timeout})
-	return &Store{engine: e, loop: loop, joints: newGathering(e, o.Timeout), options: o, stop: func() {}}, nil
+	s := &Store{engine: e, loop: loop, joints: newGathering(e, o.Timeout), options: o, stop: func() {}}
+	host := pool.Config().ConnConfig
+	s.breaker = store.NewBreaker(store.BreakerOptions{
+		Engine:  "postgres at " + net.JoinHostPort(host.Host, strconv.Itoa(int(host.Port))),
+		Timeout: o.Timeout, MaxCalls: o.MaxCalls, Classify: classify, Probe: s.probe, Cut: s.cut,
+	})
+	s.circuit = s.breaker.Circuit("")
+	return s, nil
 }
+
+// probe looks at a state, or whether the server is fit in all respects.
+func (s *Store) probe(ctx context.Context, _ *store.Circuit, ready bool) error {
+	if ready {
+		return s.Check(ctx)
+	}
+	_, err := s.engine.Load(ctx, "")
+	return err
+}
+
+// cut has the connections to a server that hangs closed: those that are in use, when their statements have ended.
+func (s *Store) cut(*store.Circuit) {
+	if s.owned {
+		s.engine.pool.Reset()
+	}
+}
+
+// Breaker implements [store.Guarded].
+func (s *Store) Breaker() *store.Breaker { return s.breaker }
 
 // start begins to sweep.
 func (s *Store) start() {
@@ -93,7 +131,7 @@ func (s *Store) start() {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	s.done.Go(func() { newSweeper(s.engine, s.options).run(ctx) })
+	s.done.Go(func() { newSweeper(s.engine, s.options, s.breaker).run(ctx) })
 }
 
 // Check asks the server for a state, and for the rights on the table, which it makes if it is missing and that is not forbidden.
@@ -113,6 +151,7 @@ func (s *Store) Counts() store.Counts {
 	c.Failures += s.engine.failures.Load()
 	c.Conflicts += s.engine.conflicts.Load()
 	c.Healed += s.engine.healed.Load()
+	s.breaker.Count(&c)
 	return c
 }
 
@@ -121,6 +160,7 @@ func (s *Store) Counts() store.Counts {
 func (s *Store) Close() (err error) {
 	s.close.Do(func() {
 		s.stop()
+		s.breaker.Close()
 		s.joints.close()
 		err = s.loop.Close()
 		s.done.Wait()

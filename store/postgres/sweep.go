@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/internal/panics"
+	"github.com/weirlimit/weir/store"
 )
 
 // A sweeper removes rows that have expired. It walks through the primary key in small batches: an index on expires would have to be
@@ -17,10 +18,11 @@ import (
 // table under a name that no state has, and makes it longer with each batch. It needs no session, as an advisory lock would, and so
 // works behind pgbouncer too.
 type sweeper struct {
-	engine *engine
-	every  time.Duration
-	how    sweeping
-	owner  int64 // in the lease
+	engine  *engine
+	breaker *store.Breaker
+	every   time.Duration
+	how     sweeping
+	owner   int64 // in the lease
 
 	lease, walk string
 }
@@ -48,7 +50,7 @@ const leaseTake = `
 INSERT INTO TABLE AS lease (name, words, expires) VALUES ('` + leaseName + `', ARRAY[$1::bigint], LEASE)
 ON CONFLICT (name) DO UPDATE SET words = excluded.words, expires = excluded.expires WHERE lease.expires <= clock_timestamp()`
 
-func newSweeper(e *engine, o Options) *sweeper {
+func newSweeper(e *engine, o Options, b *store.Breaker) *sweeper {
 	in := func(statement string) string {
 		return e.table.in(strings.NewReplacer(
 			"LEASE", fmt.Sprintf("clock_timestamp() + %d * interval '1 microsecond'", microseconds(o.SweepEvery)),
@@ -56,15 +58,18 @@ func newSweeper(e *engine, o Options) *sweeper {
 		).Replace(statement))
 	}
 	return &sweeper{
-		engine: e, every: o.SweepEvery, how: o.sweeping, lease: in(leaseTake), walk: in(leaseWalk),
+		engine: e, breaker: b, every: o.SweepEvery, how: o.sweeping, lease: in(leaseTake), walk: in(leaseWalk),
 		owner: rand.Int64(), //nolint:gosec // it need only differ from that of other processes
 	}
 }
 
 // run walks again and again until ctx ends. An error is counted, and ends the walk; a panic too,
-// which is logged.
+// which is logged. A server that does not serve is left alone.
 func (s *sweeper) run(ctx context.Context) {
 	for s.rest(ctx, s.every) {
+		if s.breaker.State().Position != store.Closed {
+			continue
+		}
 		err := panics.Background("postgres: sweep", func() error { return s.sweep(ctx) })
 		if err != nil && ctx.Err() == nil {
 			s.engine.failures.Add(1)

@@ -17,9 +17,12 @@ import (
 // eager sweeps without mercy.
 var eager = sweeping{batch: 10}
 
+// closedBreaker has no circuit that is open.
+var closedBreaker = store.NewBreaker(store.BreakerOptions{})
+
 func testSweeper(t testing.TB, e *engine, every time.Duration) *sweeper {
 	t.Helper()
-	return newSweeper(e, Options{SweepEvery: every, sweeping: eager})
+	return newSweeper(e, Options{SweepEvery: every, sweeping: eager}, closedBreaker)
 }
 
 // put adds rows that expire in so much time.
@@ -52,7 +55,7 @@ func TestSweepRemovesWhatHasExpired(t *testing.T) {
 		t.Errorf("%d, %d and %d rows are left, want 0, 35 and 0; %d were counted", a, b, z, e.swept.Load())
 	}
 	put(t, e, "c:lately", 5, -time.Second) // a clock may be set back
-	if err := newSweeper(e, Options{SweepEvery: time.Microsecond, sweeping: gentle}).sweep(t.Context()); err != nil || rows(t, e, "c:") != 5 {
+	if err := newSweeper(e, Options{SweepEvery: time.Microsecond, sweeping: gentle}, closedBreaker).sweep(t.Context()); err != nil || rows(t, e, "c:") != 5 {
 		t.Errorf("%d of 5 rows that expired a second ago are left, %v", rows(t, e, "c:"), err)
 	}
 }

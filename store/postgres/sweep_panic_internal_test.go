@@ -11,7 +11,7 @@ import (
 func TestSweeperOutlivesAPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &engine{} // without a pool, which panics
-		s := newSweeper(e, Options{SweepEvery: time.Minute})
+		s := newSweeper(e, Options{SweepEvery: time.Minute}, closedBreaker)
 		ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute+time.Second)
 		defer stop()
 		s.run(ctx)

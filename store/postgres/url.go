@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -91,8 +92,16 @@ func setOption(o *Options, name, value string) (err error) {
 		if o.Timeout, err = time.ParseDuration(value); err == nil && o.Timeout <= 0 {
 			err = errNotAccepted
 		}
+	case "weir_max_calls":
+		accepted = "a number above 0"
+		if o.MaxCalls, err = strconv.Atoi(value); err == nil && o.MaxCalls < 1 {
+			err = errNotAccepted
+		}
+	case "weir_lazy":
+		o.Lazy, err = onOff(value)
 	default:
-		return fmt.Errorf("postgres: URL has the parameter %.50q; accepted: weir_table, weir_prefix, weir_unlogged, weir_timeout, weir_migrate, and those of libpq", name)
+		return fmt.Errorf("postgres: URL has the parameter %.50q; accepted: weir_table, weir_prefix, weir_unlogged, weir_timeout, "+
+			"weir_max_calls, weir_lazy, weir_migrate, and those of libpq", name)
 	}
 	if err != nil || value == "" {
 		return fmt.Errorf("postgres: %s is %.50q; accepted: %s", name, value, accepted)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -60,15 +61,20 @@ func (s *Store) fail(verb string, keys []string, err error) error {
 		e.cause, e.nothing = fmt.Errorf("the store is closed: %w", err), takes(verb)
 		return e
 	}
-	var op *net.OpError
 	switch {
 	case !takes(verb):
-	case errors.As(err, &op) && op.Op == "dial":
+	case errors.Is(err, errUnconnected), isDial(err):
 		e.nothing = true
 	default:
 		e.meaning = errUnknown.Error()
 	}
 	return e
+}
+
+// isDial reports whether an error is of a connection that was not made. Nothing was sent on it.
+func isDial(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
 }
 
 const accepted = "accepted: what weir writes, or no value; a reset of the key forgets it"
@@ -109,8 +115,84 @@ func (e *failure) answered(text string, keys []string) {
 	case strings.HasPrefix(text, "NOPERM"), strings.Contains(text, "can't run this command"), strings.Contains(text, "No permissions"):
 		e.meaning = "the user needs the rights that docs/redis.md lists"
 	case strings.HasPrefix(text, "TRYAGAIN"):
-		e.meaning, e.nothing = "the slot is on its way to another node", takes(e.verb)
+		e.meaning = "the slot is on its way to another node"
 	}
+	_, e.nothing = refusalOf(text)
+	e.nothing = e.nothing && takes(e.verb)
+}
+
+// A refusal is how the server refuses a command before it has changed anything.
+type refusal struct {
+	prefix string
+	cause  store.Cause
+}
+
+// refusals are what servers answer to a command, or to the first write of a script, that they do not carry out. A server
+// that does not serve anybody, reads included, is unready.
+var refusals = []refusal{
+	{"LOADING ", store.CauseUnready},
+	{"MASTERDOWN ", store.CauseUnready},
+	{"CLUSTERDOWN The cluster is down", store.CauseUnready},
+	{"CLUSTERDOWN ", store.CauseRejection}, // a slot that nobody serves
+	{"BUSY ", store.CauseUnready},          // a script of somebody's has run for seconds
+	{"NOAUTH ", store.CauseUnready},
+	{"WRONGPASS ", store.CauseUnready},
+	{"ERR max number of clients", store.CauseUnready},
+	{"ERR max+", store.CauseUnready},
+	{"OOM ", store.CauseRejection}, // those that deny, and peeks, are carried out
+	{"READONLY ", store.CauseRejection},
+	{"MISCONF ", store.CauseRejection},
+	{"NOREPLICAS ", store.CauseRejection},
+	{"NOSCRIPT ", store.CauseRejection},
+	{"TRYAGAIN ", store.CauseRejection},
+	{"CROSSSLOT ", store.CauseRejection},
+	{"MOVED ", store.CauseRejection},
+	{"ASK ", store.CauseRejection},
+}
+
+// refusalOf returns the cause of an error that a server answered, and whether the command has certainly changed nothing.
+func refusalOf(text string) (cause store.Cause, nothing bool) {
+	for _, r := range refusals {
+		if strings.HasPrefix(text, r.prefix) {
+			return r.cause, true
+		}
+	}
+	// A right that lacks inside the script may lack after a write.
+	return store.CauseRejection, strings.HasPrefix(text, "NOPERM ") && !strings.Contains(text, "script")
+}
+
+// classify returns the cause of an error.
+func classify(err error) store.Cause {
+	answer, answered := rueidis.IsRedisErr(rootOf(err))
+	network, isNetwork := errors.AsType[net.Error](err)
+	switch {
+	case answered:
+		cause, _ := refusalOf(answer.Error())
+		return cause
+	case errors.Is(err, rueidis.ErrClosing):
+		return store.CauseCaller
+	case isDial(err), errors.Is(err, errUnconnected):
+		return store.CauseConnection
+	case isNetwork && network.Timeout():
+		return store.CauseTimeout
+	case isNetwork, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+		return store.CauseLost
+	case errors.Is(err, store.ErrUnnamed), errors.Is(err, store.ErrClientTime), errors.Is(err, store.ErrTime),
+		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return store.CauseCaller
+	}
+	return store.CauseRejection
+}
+
+// rootOf returns the error of the client library that an error of this package is about.
+func rootOf(err error) error {
+	if f, ok := errors.AsType[*failure](err); ok {
+		err = f.cause
+	}
+	if k, ok := errors.AsType[*store.KeyError](err); ok {
+		err = k.Err
+	}
+	return err
 }
 
 // foreign reports which key has a value that is no state, if that is what the script says: see take.lua.

@@ -31,7 +31,7 @@ func Example() {
 	fmt.Println(v.Granted, v.Remaining, err)
 	verdicts, err := s.TakeAll(ctx, []store.Part{{Binding: b, Limit: limit, Key: "user:42", Cost: 2}}, store.OwnClock, nil)
 	fmt.Println(verdicts, err)
-	fmt.Println(s.TrustsClientTime(), s.Counts().Reloads, s.Check(ctx))
+	fmt.Println(s.TrustsClientTime(), s.Counts().Reloads, s.Check(ctx), s.Breaker().State().Position)
 }
 
 //nolint:testableexamples // it needs a server

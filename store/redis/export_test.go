@@ -9,7 +9,7 @@ import (
 
 // Kept returns what the server keeps for a key, and the server's time.
 func Kept(ctx context.Context, b store.Binding, key string) (algorithm.Account, int64, error) {
-	own := b.(*binding)
+	own := store.Unwrap(b).(*binding)
 	r, err := own.store.ask(ctx, "inspect", []string{own.names.Name(key)}, []string{"", "v", ""})
 	if err != nil {
 		return algorithm.Account{}, 0, err
@@ -24,7 +24,7 @@ func Kept(ctx context.Context, b store.Binding, key string) (algorithm.Account, 
 
 // Misled makes a binding tell the script the windows of other times the first n times.
 func Misled(b store.Binding, n int, by int64) {
-	m := &b.(*binding).machine
+	m := &store.Unwrap(b).(*binding).machine
 	windows := m.windows
 	m.windows = func(now int64) []int64 {
 		if n > 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/internal/panics"
@@ -17,10 +18,12 @@ const mostAtOnce = 512
 // A waiter is a request that is to be carried out by a swap.
 type waiter struct {
 	*request
-	names []string // of the steps, each once, in order
-	held  int      // how many of them it has
-	waits string   // the name that it waits for, if it does
-	found *reply   // what there is under the names, if that has been loaded
+	names []string     // of the steps, each once, in order
+	held  int          // how many of them it has
+	waits string       // the name that it waits for, if it does
+	found *reply       // what there is under the names, if that has been loaded
+	ended func() error // is not nil when nobody waits for the answer any more
+	end   time.Time    // of the time that the request has
 
 	done     chan struct{} // closed when there is an answer
 	verdicts []algorithm.Verdict
@@ -158,9 +161,13 @@ func (s *Store) await(ctx context.Context, q *request, found *reply) ([]algorith
 	if err := ctx.Err(); err != nil {
 		return nil, 0, q.givenUp(err, store.ErrNothingDone)
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
 	w := newWaiter(q, found)
+	w.ended = ctx.Err
+	if end, ok := ctx.Deadline(); ok {
+		w.end = end
+	} else {
+		w.end = time.Now().Add(s.timeout)
+	}
 	if flight := s.lines.join(w); flight != nil {
 		go s.fly(flight) //nolint:gosec,contextcheck // it goes on for others when this context ends
 	}
@@ -185,20 +192,29 @@ func (q *request) givenUp(err, known error) error {
 	return fmt.Errorf("redis: %s at %s: %w; %w", q.verb, q.store.server, err, known)
 }
 
-// fly carries out a flight. A panic is an error of all waiters, which await raises again. It has a time of its own: that of a caller ends with it, and the requests of others go on.
+// fly carries out a flight. A panic is an error of all waiters, which await raises again. It ends with the time of the
+// caller that has most: when one caller goes, the requests of others go on.
 func (s *Store) fly(flight []*waiter) {
+	end := flight[0].end
+	for _, w := range flight {
+		if w.end.After(end) {
+			end = w.end
+		}
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), end)
 	err := panics.Catch(func() error {
 		swap := newSwapping(s, flight)
 		for _, name := range swap.names {
 			s.recent.add(name)
 		}
-		return swap.run(context.Background())
+		return swap.run(ctx)
 	})
+	cancel()
 	for _, next := range s.lines.end(flight) {
 		go s.fly(next)
 	}
 	for _, w := range flight {
-		if err != nil {
+		if err != nil && w.err == nil {
 			w.err = err
 		}
 		close(w.done)

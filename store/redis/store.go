@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
 
+	"github.com/weirlimit/weir/internal/redisconn"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -25,20 +25,38 @@ type Options struct {
 	// clock, a day later than they would by the time told. The server's time is used where none is told.
 	TrustClientTime bool
 	// Timeout bounds each operation, also when its context has a later deadline or none; 0 means DefaultTimeout. It includes
-	// the time to connect again. An operation that several commands make, such as a TakeAll over several slots of
-	// a cluster, may take as many.
+	// the time to connect again, all commands of an operation, and what a TakeAll over several slots gives back.
 	Timeout time.Duration
+	// MaxCalls is the most operations that may wait for the server, or for one node of a cluster, at a time; more are
+	// refused at once. 0 means store.DefaultMaxCalls.
+	MaxCalls int
+	// Lazy makes Open return without a connection. Operations fail as they do on a server that is away (see
+	// [store.Breaker]) until the server can be reached and passes Check, which is tried in the background several times a
+	// second. Errors in the URL are still errors of Open.
+	Lazy bool
 }
+
+// A client is one that has connected.
+type client struct{ rueidis.Client }
+
+// errUnconnected is the error of a call before the store has connected.
+var errUnconnected = errors.New("there is no connection yet")
 
 // Store is a [store.Store] in Redis or Valkey. Make one with Open or New.
 type Store struct {
-	client  rueidis.Client
-	owned   bool   // the client is to be closed with the store
-	server  string // where, for errors
+	client  atomic.Pointer[client] // nil until there is a connection, which there is not at once if the store is lazy
+	server  string                 // where, for errors
 	prefix  string
 	trusts  bool
 	timeout time.Duration
 	cluster bool
+
+	breaker *store.Breaker
+	whole   *store.Circuit        // of the server, or of a cluster whose nodes are not known yet
+	nodes   atomic.Pointer[nodes] // of a cluster
+
+	own   *redisconn.Connector // of a client that Open makes, and that is to be closed with the store
+	conns redisconn.Conns
 
 	lines  lines
 	recent *recent
@@ -49,46 +67,77 @@ type Store struct {
 // New returns a store over a client of yours, which it does not close. Caching in the client is of no use to it, and nor are
 // retries: the script is never sent again by a client that leaves EVALSHA and EVAL, which write, alone.
 // It speaks to no server; see Check.
-func New(client rueidis.Client, o Options) (*Store, error) {
-	if client == nil {
+func New(c rueidis.Client, o Options) (*Store, error) {
+	if c == nil {
 		return nil, errors.New("redis: client is nil; accepted: one of rueidis.NewClient")
 	}
+	if o.Lazy {
+		return nil, errors.New("redis: lazy is true for a client that has connected; accepted: false, or Open")
+	}
+	s, err := newStore("a server", c.Mode() == rueidis.ClientModeCluster, o)
+	if err == nil {
+		s.client.Store(&client{c})
+	}
+	return s, err
+}
+
+// newStore returns a store without a client.
+func newStore(server string, cluster bool, o Options) (*Store, error) {
 	if err := store.CheckPrefix(o.Prefix); err != nil {
 		return nil, err
 	}
 	if o.Timeout < 0 {
 		return nil, fmt.Errorf("redis: timeout is %v; accepted: more than 0, or 0 for %v", o.Timeout, DefaultTimeout)
 	}
+	if o.MaxCalls < 0 || o.MaxCalls > mostMaxCalls {
+		return nil, fmt.Errorf("redis: max calls is %d; accepted: 1 to %d, or 0 for %d", o.MaxCalls, mostMaxCalls, store.DefaultMaxCalls)
+	}
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
 	}
-	return &Store{
-		client: client, server: "a server", prefix: o.Prefix, trusts: o.TrustClientTime, timeout: o.Timeout,
-		cluster: client.Mode() == rueidis.ClientModeCluster, lines: lines{busy: map[string][]*waiter{}}, recent: newRecent(o.Timeout),
-	}, nil
+	s := &Store{
+		server: server, prefix: o.Prefix, trusts: o.TrustClientTime, timeout: o.Timeout, cluster: cluster,
+		lines: lines{busy: map[string][]*waiter{}}, recent: newRecent(o.Timeout),
+	}
+	s.breaker = store.NewBreaker(store.BreakerOptions{
+		Engine: "redis at " + server, Timeout: o.Timeout, MaxCalls: o.MaxCalls, Detach: true, Classify: classify, Probe: s.probe, Cut: s.cut,
+	})
+	s.whole = s.breaker.Circuit("")
+	return s, nil
 }
 
-// Close closes the connections, if Open made them.
+// Close ends the probes of the breaker, and closes the connections if Open made them.
 func (s *Store) Close() error {
-	if s.owned {
-		s.client.Close()
+	s.breaker.Close()
+	if s.own == nil {
+		return nil
+	}
+	s.own.Leave()
+	if c := s.client.Load(); c != nil {
+		c.Close()
 	}
 	return nil
 }
+
+// Breaker implements [store.Guarded].
+func (s *Store) Breaker() *store.Breaker { return s.breaker }
 
 // TrustsClientTime implements [store.Timekeeper].
 func (s *Store) TrustsClientTime() bool { return s.trusts }
 
 // Counts implements [store.Counter].
 func (s *Store) Counts() store.Counts {
-	return store.Counts{Healed: s.healed.Load(), Conflicts: s.conflicts.Load(), Reloads: s.reloads.Load(), Failures: s.failures.Load()}
+	c := store.Counts{Healed: s.healed.Load(), Conflicts: s.conflicts.Load(), Reloads: s.reloads.Load(), Failures: s.failures.Load()}
+	s.breaker.Count(&c)
+	return c
 }
 
 // Check reports whether the server can be reached, is recent enough, and grants all rights that the store needs. Open calls
-// it. It writes, and removes, a key of its own.
+// it. It writes, and removes, a key of its own. It does so also while a circuit is open.
 func (s *Store) Check(ctx context.Context) error {
-	key := strings.TrimSuffix(store.Pattern(s.prefix), "*") + "{%check}" // no state has this name
-	_, err := s.run(ctx, "check", []string{key}, []string{"", "k", ""})
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	_, err := s.run(ctx, "check", []string{s.probeName("{%check}")}, []string{"", "k", ""})
 	return err
 }
 
@@ -118,7 +167,12 @@ func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
 	if b.machine.letter == 'l' {
 		b.one = b.quick(1, "", b.healing)
 	}
-	return b, nil
+	return s.breaker.Bind(b, func(key string) *store.Circuit {
+		if !s.cluster {
+			return s.whole
+		}
+		return s.circuit(names.Name(key))
+	}), nil
 }
 
 // ask calls the script, and returns its reply.
@@ -132,8 +186,6 @@ func (s *Store) ask(ctx context.Context, verb string, keys, args []string) (repl
 
 // run calls the script. verb says what for, in errors.
 func (s *Store) run(ctx context.Context, verb string, keys, args []string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
 	text, err := s.call(ctx, keys, args)
 	for n := 1; n < tries && (between(err) || ofAnother(ctx, err)) && pause(ctx, n); n++ {
 		text, err = s.call(ctx, keys, args)
@@ -145,11 +197,15 @@ func (s *Store) run(ctx context.Context, verb string, keys, args []string) (stri
 }
 
 func (s *Store) call(ctx context.Context, keys, args []string) (string, error) {
+	client := s.client.Load()
+	if client == nil {
+		return "", errUnconnected
+	}
 	n := int64(len(keys))
-	text, err := s.client.Do(ctx, s.client.B().Evalsha().Sha1(scriptSHA).Numkeys(n).Key(keys...).Arg(args...).Build()).ToString()
+	text, err := client.Do(ctx, client.B().Evalsha().Sha1(scriptSHA).Numkeys(n).Key(keys...).Arg(args...).Build()).ToString()
 	if forgotten(err) {
 		s.reloads.Add(1)
-		text, err = s.client.Do(ctx, s.client.B().Eval().Script(script).Numkeys(n).Key(keys...).Arg(args...).Build()).ToString()
+		text, err = client.Do(ctx, client.B().Eval().Script(script).Numkeys(n).Key(keys...).Arg(args...).Build()).ToString()
 	}
 	return text, err
 }
@@ -178,6 +234,7 @@ var (
 	_ store.Joiner     = (*Store)(nil)
 	_ store.Timekeeper = (*Store)(nil)
 	_ store.Counter    = (*Store)(nil)
+	_ store.Guarded    = (*Store)(nil)
 	_ store.Stamper    = (*binding)(nil)
 	_ store.Inspector  = (*binding)(nil)
 	_ store.Batcher    = (*binding)(nil)

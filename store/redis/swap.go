@@ -53,8 +53,6 @@ func newSwapping(s *Store, requests []*waiter) *swapping {
 
 // run carries out the requests. Its error is that of all of them.
 func (w *swapping) run(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, w.store.timeout)
-	defer cancel()
 	r, err := w.load(ctx)
 	for lost := 0; err == nil; lost++ {
 		began := time.Now()
@@ -75,7 +73,7 @@ func (w *swapping) run(ctx context.Context) error {
 // remember remembers the names whose accounts are still not for the script, and forgets the others.
 func (w *swapping) remember() {
 	for n, name := range w.names {
-		if a := w.accounts[n]; w.foreign[n] != nil || w.firsts[n].step.plain(a) {
+		if a := w.accounts[n]; w.firsts[n].step == nil || w.foreign[n] != nil || w.firsts[n].step.plain(a) {
 			w.store.recent.remove(name)
 		} else {
 			w.store.recent.add(name)
@@ -97,6 +95,7 @@ func (w *swapping) load(ctx context.Context) (reply, error) {
 // try takes the steps on the values of a reply, and swaps the result in. If a value has changed, it returns the reply that says so.
 func (w *swapping) try(ctx context.Context, r reply) (_ reply, swapped bool, err error) {
 	w.at, w.healed = r.at, 0
+	w.dropEnded()
 	if w.values, err = r.readValues(len(w.names)); err != nil {
 		return r, false, err
 	}
@@ -111,6 +110,17 @@ func (w *swapping) try(ctx context.Context, r reply) (_ reply, swapped bool, err
 	}
 	r, err = w.store.ask(ctx, w.verb, w.names, args)
 	return r, err == nil && !r.values(), err
+}
+
+// dropEnded leaves out the requests whose callers have gone: they have done nothing yet.
+func (w *swapping) dropEnded() {
+	w.requests = slices.DeleteFunc(slices.Clone(w.requests), func(q *waiter) bool {
+		err := q.ended()
+		if err != nil {
+			q.err = fmt.Errorf("redis: %s at %s: %w; %w", q.verb, q.store.server, err, store.ErrNothingDone)
+		}
+		return err != nil
+	})
 }
 
 func (w *swapping) read() {

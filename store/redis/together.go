@@ -21,7 +21,7 @@ func (s *Store) TakeAll(ctx context.Context, parts []store.Part, now int64, outc
 	joint := make([]member, len(parts))
 	hopeless := false
 	for i, p := range parts {
-		b, ok := p.Binding.(*binding)
+		b, ok := store.Unwrap(p.Binding).(*binding)
 		if !ok { // of a store that wraps this one
 			return store.TakeInTurn(ctx, parts, now, outcomes)
 		}
@@ -42,7 +42,13 @@ func (s *Store) TakeAll(ctx context.Context, parts []store.Part, now int64, outc
 	}
 	first := len(outcomes)
 	outcomes = append(outcomes, make([]store.Outcome, len(parts))...)
-	t := &taking{store: s, outcomes: outcomes[first:]}
+	t := &taking{store: s, outcomes: outcomes[first:], end: time.Now().Add(s.timeout)}
+	limit := s.timeout
+	if len(groups) > 1 { // the rest is for giving back
+		limit -= limit / 4
+	}
+	ctx, cancel := s.breaker.Within(ctx, limit)
+	defer cancel()
 	if err := t.take(ctx, groups, hopeless); err != nil {
 		return outcomes[:first], err
 	}
@@ -79,6 +85,7 @@ type taking struct {
 	store    *Store
 	outcomes []store.Outcome
 	taken    []taken
+	end      time.Time // of the time that the request has, what it gives back included
 }
 
 // A taken group has been charged, and can be given back.
@@ -151,7 +158,7 @@ func (t *taking) look(ctx context.Context, groups [][]member) (denied bool, err 
 // ask takes from a group, or looks at it, and reports whether it denies.
 func (t *taking) ask(ctx context.Context, group []member, mode string) (denied bool, err error) {
 	asked := time.Now()
-	verdicts, at, err := t.decide(ctx, "take all", group, mode)
+	verdicts, at, err := t.call(ctx, "take all", group, mode)
 	if err != nil {
 		return false, err
 	}
@@ -163,6 +170,21 @@ func (t *taking) ask(ctx context.Context, group []member, mode string) (denied b
 		t.taken = append(t.taken, taken{group, at, asked})
 	}
 	return denied, nil
+}
+
+// A decision is on a group, at a time in microseconds.
+type decision struct {
+	verdicts []algorithm.Verdict
+	at       int64
+}
+
+// call decides on a group as a call of its own: the circuit is that of the group's node.
+func (t *taking) call(ctx context.Context, verb string, group []member, mode string) ([]algorithm.Verdict, int64, error) {
+	d, err := store.Through(ctx, t.store.circuit(group[0].name), func(ctx context.Context) (d decision, err error) {
+		d.verdicts, d.at, err = t.decide(ctx, verb, group, mode)
+		return d, err
+	})
+	return d.verdicts, d.at, err
 }
 
 // decide decides on a group. at is the time, in microseconds.
@@ -178,14 +200,15 @@ func (t *taking) decide(ctx context.Context, verb string, group []member, mode s
 // giveBack gives back what was taken, as far as the limits still hold it, also when ctx has ended. It returns the names of
 // the keys for which it failed.
 func (t *taking) giveBack(ctx context.Context) (kept []string, failed error) {
-	ctx = context.WithoutCancel(ctx)
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), t.end)
+	defer cancel()
 	for _, taken := range t.taken {
 		group := make([]member, len(taken.group))
 		for i, m := range taken.group {
 			group[i] = m
 			group[i].op = t.back(m, taken)
 		}
-		verdicts, at, err := t.decide(ctx, "give back", group, each)
+		verdicts, at, err := t.call(ctx, "give back", group, each)
 		if err != nil {
 			failed = errors.Join(failed, err)
 			for _, m := range taken.group {

@@ -19,7 +19,10 @@ type address struct {
 	client rueidis.ClientOption
 	prefix string
 	// timeout is that of operations; 0 if the URL does not say.
-	timeout time.Duration
+	timeout  time.Duration
+	maxCalls int // 0 if the URL does not say
+	lazy     bool
+	cluster  bool
 }
 
 // A scheme is the kind of server and connection, from the first part of a URL.
@@ -70,7 +73,7 @@ func parseURL(text string) (*address, error) {
 	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
 		user, hosts = authority[:i], authority[i+1:]
 	}
-	a := &address{client: rueidis.ClientOption{
+	a := &address{cluster: kind.cluster, client: rueidis.ClientOption{
 		DisableCache: true, DisableRetry: true, ForceSingleClient: !kind.cluster && !kind.sentinel,
 		ReadBufferEachConn: 1 << 16, WriteBufferEachConn: 1 << 16,
 	}}
@@ -164,7 +167,7 @@ func (a *address) readDatabase(text string, cluster bool) error {
 }
 
 // parameters are what may follow the ? in a URL.
-const parameters = "timeout, dial_timeout, prefix, client_name; with TLS: " + urltls.Names + "; " +
+const parameters = "timeout, dial_timeout, max_calls, lazy, prefix, client_name; with TLS: " + urltls.Names + "; " +
 	"with sentinels: sentinel_user, sentinel_password"
 
 func (a *address) readQuery(text string, sentinel bool) error {
@@ -197,6 +200,14 @@ func (a *address) readParameter(name, value string, sentinel bool, secure *urltl
 		a.timeout, err = readTimeout(name, value)
 	case "dial_timeout":
 		a.client.Dialer.Timeout, err = readTimeout(name, value)
+	case "max_calls":
+		if a.maxCalls, err = strconv.Atoi(value); err != nil || a.maxCalls < 1 || a.maxCalls > mostMaxCalls {
+			return refuse(name, value, fmt.Sprintf("1 to %d", mostMaxCalls))
+		}
+	case "lazy":
+		if a.lazy, err = strconv.ParseBool(value); err != nil {
+			return refuse(name, value, "true or false")
+		}
 	case "prefix":
 		a.prefix = value
 	case "client_name":
@@ -220,6 +231,9 @@ func (a *address) readParameter(name, value string, sentinel bool, secure *urltl
 	}
 	return err
 }
+
+// mostMaxCalls bounds MaxCalls: each connection has memory for so many.
+const mostMaxCalls = 1 << 16
 
 func readTimeout(name, value string) (time.Duration, error) {
 	d, err := time.ParseDuration(value)

@@ -122,8 +122,8 @@ func (s *Store) check(ctx context.Context, now int64, key string) error {
 	if now != store.OwnClock && !s.options.TrustClientTime {
 		return store.ErrClientTime
 	}
-	if len(key) > s.server.maxKey {
-		return fmt.Errorf("remote: key is %d bytes long; accepted: at most %d; nothing was taken", len(key), s.server.maxKey)
+	if most := s.server.Load().maxKey; len(key) > most {
+		return fmt.Errorf("remote: key is %d bytes long; accepted: at most %d; %w", len(key), most, store.ErrNothingDone)
 	}
 	return nil
 }
@@ -152,9 +152,11 @@ func (b *binding) takeSome(ctx context.Context, requests []store.KeyCost, now in
 		}
 		commands = append(commands, b.command(r.Key, algorithm.Op{Cost: r.Cost}, now, false))
 	}
-	ctx, cancel := context.WithTimeout(ctx, b.store.options.Timeout)
-	defer cancel()
-	for i, result := range b.store.client.DoMulti(ctx, commands...) {
+	client := b.store.client.Load()
+	if client == nil {
+		return decisions, b.store.fail(words[algorithm.Take], errUnconnected)
+	}
+	for i, result := range client.DoMulti(ctx, commands...) {
 		fields, err := b.store.numbers(words[algorithm.Take], result)
 		if err != nil {
 			return decisions, err
@@ -171,13 +173,24 @@ func (b *binding) takeSome(ctx context.Context, requests []store.KeyCost, now in
 
 // ask sends a command and returns the numbers in its reply.
 func (s *Store) ask(ctx context.Context, verb string, c rueidis.Completed) ([]int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
-	defer cancel()
-	return s.numbers(verb, s.client.Do(ctx, c))
+	return s.numbers(verb, s.do(ctx, c))
+}
+
+// do sends a command.
+func (s *Store) do(ctx context.Context, c rueidis.Completed) rueidis.RedisResult {
+	client := s.client.Load()
+	if client == nil {
+		return rueidis.NewErrorResult(errUnconnected)
+	}
+	return client.Do(ctx, c)
 }
 
 func (s *Store) command(words ...string) rueidis.Completed {
-	return s.client.B().Arbitrary(words...).Build()
+	builder := rueidis.Builder{}
+	if client := s.client.Load(); client != nil {
+		builder = client.B()
+	}
+	return builder.Arbitrary(words...).Build()
 }
 
 // wait reads a number of nanoseconds.

@@ -3,6 +3,7 @@ package remote
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -22,15 +23,66 @@ func (s *Store) fail(verb string, err error) error {
 			return known
 		}
 		s.failures.Add(1)
-		return fmt.Errorf("remote: %s at %s: %s", verb, s.address, text)
+		return &refusal{fmt.Sprintf("remote: %s at %s: %s", verb, s.address, text), classifyText(told.Error())}
 	}
 	s.failures.Add(1)
-	const unknown, nothing = "; it is not known whether units were taken", "; nothing was taken"
-	hint := unknown
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		hint = nothing
+	if isDial(err) || errors.Is(err, errUnconnected) {
+		return fmt.Errorf("remote: %s at %s: %w; %w", verb, s.address, err, store.ErrNothingDone)
 	}
-	return fmt.Errorf("remote: %s at %s: %w%s", verb, s.address, err, hint)
+	return fmt.Errorf("remote: %s at %s: %w; it is not known whether units were taken", verb, s.address, err)
+}
+
+// A refusal is an error that the server answered.
+type refusal struct {
+	text  string
+	cause store.Cause
+}
+
+func (e *refusal) Error() string { return e.text }
+
+// Is reports that nothing was done where the server says so: that of its own store's error.
+func (e *refusal) Is(target error) bool {
+	return target == store.ErrNothingDone && //nolint:errorlint // as errors.Is does
+		(e.cause == store.CauseUnready || strings.HasSuffix(e.text, store.ErrNothingDone.Error()))
+}
+
+// classifyText returns the cause of an error that the server answered. One that refuses a client, or whom it takes it for,
+// refuses all its commands.
+func classifyText(text string) store.Cause {
+	for _, prefix := range []string{"NOAUTH ", "WRONGPASS ", "ERR max number of clients"} {
+		if strings.HasPrefix(text, prefix) {
+			return store.CauseUnready
+		}
+	}
+	return store.CauseRejection
+}
+
+// isDial reports whether an error is of a connection that was not made. Nothing was sent on it.
+func isDial(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
+}
+
+// classify returns the cause of an error.
+func classify(err error) store.Cause {
+	told, answered := errors.AsType[*refusal](err)
+	network, isNetwork := errors.AsType[net.Error](err)
+	_, limit := errors.AsType[*algorithm.LimitError](err)
+	switch {
+	case answered:
+		return told.cause
+	case limit, errors.Is(err, store.ErrTime):
+		return store.CauseRejection
+	case errors.Is(err, rueidis.ErrClosing), errors.Is(err, store.ErrUnnamed), errors.Is(err, store.ErrClientTime):
+		return store.CauseCaller
+	case isDial(err), errors.Is(err, errUnconnected):
+		return store.CauseConnection
+	case isNetwork && network.Timeout():
+		return store.CauseTimeout
+	case isNetwork, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+		return store.CauseLost
+	}
+	return store.CauseRejection
 }
 
 func knownError(text string) error {

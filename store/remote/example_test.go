@@ -38,7 +38,7 @@ func Example() {
 		fmt.Println(d.Allowed, d.Remaining, err)
 	}
 
-	fmt.Println(s.Check(ctx), s.TrustsClientTime(), s.Tick(), s.Counts().Failures)
+	fmt.Println(s.Check(ctx), s.TrustsClientTime(), s.Tick(), s.Counts().Failures, s.Breaker().State().Position)
 	fmt.Println(s.Close())
 	stop()
 	fmt.Println(<-done, daemon.Close())
@@ -46,7 +46,7 @@ func Example() {
 	// true 1 <nil>
 	// true 0 <nil>
 	// false 0 <nil>
-	// <nil> false 1ns 0
+	// <nil> false 1ns 0 closed
 	// <nil>
 	// <nil> <nil>
 }

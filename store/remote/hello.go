@@ -16,11 +16,14 @@ type hello struct {
 	tick   time.Duration // in which its store counts
 }
 
+// defaultMaxKey is the longest key of a server that has not told its own, in bytes.
+const defaultMaxKey = 1 << 16
+
 // greet asks the server what it is.
 func (s *Store) greet(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 	defer cancel()
-	text, err := s.client.Do(ctx, s.command("INFO")).ToString()
+	text, err := s.do(ctx, s.command("INFO")).ToString()
 	if err != nil {
 		return s.fail("open", err)
 	}
@@ -39,12 +42,14 @@ func (s *Store) greet(ctx context.Context) error {
 	case s.options.TrustClientTime && fields["weir_trusts_client_time"] != "1":
 		return fmt.Errorf("remote: the weir server at %s: %w", s.address, store.ErrClientTime)
 	}
+	var server hello
 	tick := 0
-	for name, field := range map[string]*int{"weir_max_key": &s.server.maxKey, "weir_tick_ns": &tick} {
+	for name, field := range map[string]*int{"weir_max_key": &server.maxKey, "weir_tick_ns": &tick} {
 		if *field, err = strconv.Atoi(fields[name]); err != nil || *field < 1 {
 			return fmt.Errorf("remote: the weir server at %s has %s %.30q; accepted: a number", s.address, name, fields[name])
 		}
 	}
-	s.server.tick = time.Duration(tick)
+	server.tick = time.Duration(tick)
+	s.server.Store(&server)
 	return nil
 }

@@ -27,7 +27,7 @@ func (s *Store) TakeAll(ctx context.Context, parts []store.Part, now int64, outc
 	}
 	size, alone := 0, len(parts) > mostParts
 	for _, p := range parts {
-		b, ok := p.Binding.(*binding)
+		b, ok := store.Unwrap(p.Binding).(*binding)
 		if !ok {
 			return outcomes, errors.New("remote: TakeAll has a part of another store")
 		}
@@ -41,35 +41,38 @@ func (s *Store) TakeAll(ctx context.Context, parts []store.Part, now int64, outc
 		alone = alone || b.debt
 	}
 	if alone || size > mostBytes {
+		ctx, cancel := s.breaker.Within(ctx, s.options.Timeout)
+		defer cancel()
 		return store.TakeInTurn(ctx, parts, now, outcomes)
 	}
-	return s.takeTogether(ctx, parts, now, outcomes)
+	made, err := store.Through(ctx, s.circuit, func(ctx context.Context) ([]store.Outcome, error) {
+		return s.takeTogether(ctx, parts, now)
+	})
+	return append(outcomes, made...), err
 }
 
-func (s *Store) takeTogether(ctx context.Context, parts []store.Part, now int64, outcomes []store.Outcome) ([]store.Outcome, error) {
+func (s *Store) takeTogether(ctx context.Context, parts []store.Part, now int64) ([]store.Outcome, error) {
 	const verb = "WEIR.TAKEALL"
-	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
-	defer cancel()
-	replies, err := s.client.Do(ctx, s.togetherCommand(verb, parts, now)).ToArray()
+	replies, err := s.do(ctx, s.togetherCommand(verb, parts, now)).ToArray()
 	if err == nil && len(replies) != 1+len(parts) {
 		err = fmt.Errorf("%d decisions; accepted: %d", len(replies), 1+len(parts))
 	}
 	if err != nil {
-		return outcomes, s.fail(verb, err)
+		return nil, s.fail(verb, err)
 	}
 	all, err := replies[0].AsIntSlice()
 	if err != nil {
-		return outcomes, s.fail(verb, err)
+		return nil, s.fail(verb, err)
 	}
 	request, err := s.read(all, false, false)
 	if err != nil {
-		return outcomes, err
+		return nil, err
 	}
-	first := len(outcomes)
+	outcomes := make([]store.Outcome, 0, len(parts))
 	for i, p := range parts {
 		o, err := s.outcome(p, replies[1+i], request.allowed)
 		if err != nil {
-			return outcomes[:first], s.fail(verb, err)
+			return nil, s.fail(verb, err)
 		}
 		outcomes = append(outcomes, o)
 	}
@@ -79,7 +82,7 @@ func (s *Store) takeTogether(ctx context.Context, parts []store.Part, now int64,
 func (s *Store) togetherCommand(verb string, parts []store.Part, now int64) rueidis.Completed {
 	c := []string{verb}
 	for i, p := range parts {
-		b := p.Binding.(*binding) // TakeAll has looked
+		b := store.Unwrap(p.Binding).(*binding) // TakeAll has looked
 		if i > 0 {
 			c = append(c, "AND")
 		}

@@ -120,11 +120,27 @@ func (o *Options) set(name string, values []string, overTLS bool, secure *urltls
 			o.Timeout = d
 		}
 		return nil
+	case name == "max_calls":
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 || n > mostMaxCalls {
+			return fmt.Errorf("remote: max_calls is %.50q; accepted: 1 to %d", value, mostMaxCalls)
+		}
+		if o.MaxCalls == 0 {
+			o.MaxCalls = n
+		}
+		return nil
+	case name == "lazy":
+		lazy, err := strconv.ParseBool(value)
+		if err != nil {
+			return fmt.Errorf("remote: lazy is %.50q; accepted: true or false", value)
+		}
+		o.Lazy = o.Lazy || lazy
+		return nil
 	case overTLS && urltls.Has(name):
 		if err := secure.Set(name, value); err != nil {
 			return fmt.Errorf("remote: URL has %w", err)
 		}
 		return nil
 	}
-	return fmt.Errorf("remote: URL has the parameter %.50q; accepted: timeout, prefix; with weirs:// %s", name, urltls.Names)
+	return fmt.Errorf("remote: URL has the parameter %.50q; accepted: timeout, max_calls, lazy, prefix; with weirs:// %s", name, urltls.Names)
 }

@@ -62,7 +62,7 @@ func (b *binding) do(ctx context.Context, key string, c *call, now int64) error 
 		c.now = store.Microseconds(now)
 	}
 	err := b.store.await(ctx, b.names.Name(key), c)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrClosed) {
+	if err != nil && (ctx.Err() == nil || store.TimedOut(ctx)) && !errors.Is(err, ErrClosed) {
 		b.store.failures.Add(1) // the engine's, not the caller's
 	}
 	return err
@@ -76,6 +76,7 @@ func (s *Store) await(caller context.Context, name string, c *call) error {
 	ctx, cancel := context.WithTimeout(caller, s.options.Timeout)
 	defer cancel()
 	c.ended, c.done = ctx.Err, make(chan struct{})
+	c.end, _ = ctx.Deadline()
 	idle, err := s.queue.join(name, c)
 	if err != nil {
 		return err

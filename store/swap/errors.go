@@ -24,7 +24,10 @@ var errGivenUp = errors.New("given up")
 
 // givenUp is the error of an operation whose caller has given up, or whose time has run out.
 func givenUp(caller context.Context, timeout time.Duration, effect error) error {
-	if err := caller.Err(); err != nil {
+	switch err := caller.Err(); {
+	case err != nil && store.TimedOut(caller):
+		return fmt.Errorf("weir: %w; %w", context.Cause(caller), effect)
+	case err != nil:
 		return fmt.Errorf("weir: the caller gave up: %w; %w", err, effect)
 	}
 	return fmt.Errorf("weir: no answer within %v: %w; %w", timeout, context.DeadlineExceeded, effect)

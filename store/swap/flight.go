@@ -28,14 +28,21 @@ func (s *Store) serve(name string) {
 }
 
 // run answers all calls. A panic is an error of all of them, which await raises again. It has a
-// context of its own, because a caller's context ends with the caller, while further calls go on.
+// context of its own, because a caller's context ends with the caller, while further calls go on. It ends with the time
+// of the call that has most.
 func (f *flight) run() {
-	ctx, cancel := context.WithTimeout(context.Background(), f.store.options.Timeout)
-	defer cancel()
 	f.dropGivenUp()
 	if len(f.calls) == 0 {
 		return
 	}
+	end := f.calls[0].end
+	for _, c := range f.calls {
+		if c.end.After(end) {
+			end = c.end
+		}
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), end)
+	defer cancel()
 	err := panics.Catch(func() error {
 		done, err := f.decide(ctx)
 		if !done && err == nil {
@@ -99,6 +106,9 @@ func (f *flight) try(ctx context.Context) (swapped bool, err error) {
 	cell, err := f.store.engine.Load(ctx, f.name)
 	if err != nil {
 		return false, fmt.Errorf("%w; %w", err, ErrNothingDone)
+	}
+	if f.dropGivenUp(); len(f.calls) == 0 {
+		return true, nil
 	}
 	account, earliest, writes, healed := f.apply(cell)
 	if !writes {

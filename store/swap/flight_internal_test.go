@@ -74,7 +74,7 @@ func TestFlightsAreProgramsOneAfterAnother(t *testing.T) {
 				now += rapid.SampledFrom([]int64{0, 1, 100, 1e3, 1e5, 3e5, 1e6, 7e6, 3600e6}).Draw(t, "gap")
 				op := drawOp(t)
 				op.End = now + rapid.SampledFrom([]int64{0, 1e5, 1e6, 1e7}).Draw(t, "end")
-				c := &call{program: program, op: op, now: now, ended: t.Context().Err, done: make(chan struct{})}
+				c := &call{program: program, op: op, now: now, ended: t.Context().Err, end: time.Now().Add(time.Hour), done: make(chan struct{})}
 				if _, err := s.queue.join("k", c); err != nil {
 					t.Fatal(err)
 				}
@@ -118,7 +118,7 @@ func TestFlightsOfAccounts(t *testing.T) {
 				}
 				now += rapid.SampledFrom([]int64{0, 1, 100, 1e3, 1e5, 3e5, 1e6, 7e6, 3600e6}).Draw(t, "gap")
 				op := drawAccountOp(t, now)
-				c := &call{program: program, accounts: true, op: op, now: now, ended: t.Context().Err, done: make(chan struct{})}
+				c := &call{program: program, accounts: true, op: op, now: now, ended: t.Context().Err, end: time.Now().Add(time.Hour), done: make(chan struct{})}
 				if _, err := s.queue.join("k", c); err != nil {
 					t.Fatal(err)
 				}
@@ -157,7 +157,7 @@ func TestFlightsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range mostAtOnce + 1 {
-		c := &call{program: program, now: store.OwnClock, ended: t.Context().Err, done: make(chan struct{})}
+		c := &call{program: program, now: store.OwnClock, ended: t.Context().Err, end: time.Now().Add(time.Hour), done: make(chan struct{})}
 		if _, err := s.queue.join("k", c); err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func TestNothingIsNotSwappedForNothing(t *testing.T) {
 	}
 	f := &flight{store: s, name: "k"}
 	for _, kind := range []algorithm.Kind{algorithm.Take, algorithm.Refund} {
-		f.calls = append(f.calls, &call{program: program, op: algorithm.Op{Kind: kind, Cost: 1}, now: store.OwnClock})
+		f.calls = append(f.calls, &call{program: program, op: algorithm.Op{Kind: kind, Cost: 1}, now: store.OwnClock, ended: t.Context().Err})
 	}
 	if swapped, err := f.try(t.Context()); !swapped || err != nil {
 		t.Errorf("%v, %v", swapped, err)

@@ -3,6 +3,7 @@ package swap
 import (
 	"container/list"
 	"sync"
+	"time"
 
 	"github.com/weirlimit/weir/algorithm"
 )
@@ -18,6 +19,7 @@ type call struct {
 	look     bool         // the call wants the state
 	now      int64        // microseconds, or store.OwnClock
 	ended    func() error // is not nil when nobody waits for the answer any more
+	end      time.Time    // of the time that the call has
 
 	done    chan struct{} // closed when the answer is there
 	verdict algorithm.Verdict
