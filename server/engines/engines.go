@@ -19,6 +19,7 @@ import (
 // A Store is what Open returns: a store that can be closed, and asked whether its engine answers.
 type Store interface {
 	store.Store
+	store.Guarded
 	Check(ctx context.Context) error
 	Close() error
 }
@@ -27,6 +28,9 @@ type Store interface {
 type Options struct {
 	// TrustClientTime lets callers tell the time of an operation.
 	TrustClientTime bool
+	// Lazy makes Open return without a connection. The store fails until its engine answers: see store.Breaker. URLs that make
+	// no sense are errors of Open all the same.
+	Lazy bool
 }
 
 type opener func(ctx context.Context, url string, o Options) (Store, error)
@@ -55,7 +59,7 @@ func Scheme(url string) (string, bool) {
 	return scheme, true
 }
 
-// Open opens the store that a URL names, and fails when its engine does not answer.
+// Open opens the store that a URL names, and fails when its engine does not answer, unless Options.Lazy is true.
 func Open(ctx context.Context, url string, o Options) (Store, error) {
 	scheme, ok := Scheme(url)
 	if !ok {
@@ -97,22 +101,22 @@ func unclear(rest string) bool {
 }
 
 func openRedis(ctx context.Context, url string, o Options) (Store, error) {
-	s, err := redis.Open(ctx, url, redis.Options{TrustClientTime: o.TrustClientTime})
+	s, err := redis.Open(ctx, url, redis.Options{TrustClientTime: o.TrustClientTime, Lazy: o.Lazy})
 	return opened(s, err)
 }
 
 func openPostgres(ctx context.Context, url string, o Options) (Store, error) {
-	s, err := postgres.Open(ctx, url, postgres.Options{TrustClientTime: o.TrustClientTime})
+	s, err := postgres.Open(ctx, url, postgres.Options{TrustClientTime: o.TrustClientTime, Lazy: o.Lazy})
 	return opened(s, err)
 }
 
 func openMemcached(ctx context.Context, url string, o Options) (Store, error) {
-	s, err := memcached.Open(ctx, url, memcached.Options{TrustClientTime: o.TrustClientTime})
+	s, err := memcached.Open(ctx, url, memcached.Options{TrustClientTime: o.TrustClientTime, Lazy: o.Lazy})
 	return opened(s, err)
 }
 
 func openRemote(ctx context.Context, url string, o Options) (Store, error) {
-	s, err := remote.Open(ctx, url, remote.Options{TrustClientTime: o.TrustClientTime})
+	s, err := remote.Open(ctx, url, remote.Options{TrustClientTime: o.TrustClientTime, Lazy: o.Lazy})
 	return opened(s, err)
 }
 

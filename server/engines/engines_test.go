@@ -1,10 +1,15 @@
 package engines_test
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/server/engines"
+	"github.com/weirlimit/weir/store"
 )
 
 func TestShownHidesWhatMayBeSecret(t *testing.T) {
@@ -108,5 +113,36 @@ func TestSchemes(t *testing.T) {
 		if _, err := engines.Open(t.Context(), url, engines.Options{}); err == nil || !strings.Contains(err.Error(), "accepted: ") {
 			t.Errorf("Open(%q): %v", url, err)
 		}
+	}
+}
+
+// A lazy store is there at once, and its state shows why it does not serve.
+func TestLazy(t *testing.T) {
+	for _, url := range []string{"redis://127.0.0.1:1", "postgres://u@127.0.0.1:1/db", "memcached://127.0.0.1:1", "weir://127.0.0.1:1"} {
+		if _, err := engines.Open(t.Context(), url, engines.Options{}); err == nil {
+			t.Errorf("%s was opened", url)
+		}
+		s, err := engines.Open(t.Context(), url, engines.Options{Lazy: true})
+		if err != nil {
+			t.Errorf("%s: %v", url, err)
+			continue
+		}
+		b, err := s.Bind(store.Spec{Limit: algorithm.MustParseLimit("5/1m")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = b.Do(t.Context(), "key", algorithm.Op{Cost: 1}, store.OwnClock)
+		if !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, store.ErrNothingDone) {
+			t.Errorf("%s: %v", url, err)
+		}
+		for !strings.Contains(fmt.Sprint(s.Breaker().State().Cause), "refused") {
+			time.Sleep(time.Millisecond)
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+	if _, err := engines.Open(t.Context(), "redis://a:b:c", engines.Options{Lazy: true}); err == nil {
+		t.Error("a URL that makes no sense was opened")
 	}
 }
