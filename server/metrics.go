@@ -91,6 +91,7 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		decisions, decision, errs, undecided, without, open, accepted, refused, cut, panicked, headless, unheard, keys, reclaimed, overflows, memBytes, maxBytes,
 		growths, healed, conflicts, reloads, swept, failures, expiry, renewed,
+		callSeconds, callFailures, callsRefused, callsWaiting, circuitsOpen, circuitOpenings,
 	} {
 		ch <- d
 	}
@@ -118,6 +119,10 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		count(ch, reloads, s.Reloads)
 		count(ch, swept, s.Swept)
 		count(ch, failures, s.Failures)
+		if guarded, ok := c.store.Store.(store.Guarded); ok {
+			c.store.calls.collect(ch)
+			collectBreaker(ch, guarded.Breaker(), s)
+		}
 	}
 	if c.resp != nil {
 		s := c.resp()

@@ -20,9 +20,14 @@ import (
 )
 
 // countedStore is a store that counts as an engine's does.
-type countedStore struct{ store.Store }
+type countedStore struct {
+	store.Store
+	breaker *store.Breaker
+}
 
 func (countedStore) Counts() store.Counts { return store.Counts{} }
+
+func (s countedStore) Breaker() *store.Breaker { return s.breaker }
 
 var (
 	typeLine = regexp.MustCompile(`^# TYPE (weir_\w+) (\w+)\n$`)
@@ -78,7 +83,10 @@ func TestMetricsAreDocumented(t *testing.T) {
 	s := start(t, server.Config{Policies: written(t, policies), Clients: url, ProxyProtocolFrom: []string{"10.0.0.0/8"}})
 	post(t, s, "/v1/take", `{"key":"k","limit":"5/1h"}`)
 	exported(t, s, all)
-	s = start(t, server.Config{Opened: countedStore{panicStore{memory.New(memory.Options{})}}})
+	breaker := store.NewBreaker(store.BreakerOptions{})
+	defer breaker.Close()
+	s = start(t, server.Config{Opened: countedStore{panicStore{memory.New(memory.Options{})}, breaker}})
+	_, _ = store.Through(ctx, breaker.Circuit(""), func(context.Context) (int, error) { return 0, nil })
 	c, err := net.Dial("tcp", s.RESPAddr().String())
 	if err != nil {
 		t.Fatal(err)

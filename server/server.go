@@ -74,6 +74,7 @@ func (s *Server) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	kept.observe()
 	s.store, s.started = kept, time.Now()
 	if s.cfg.Policies != "" {
 		s.policies, err = s.cfg.openPolicies(ctx, kept, s.panics)

@@ -31,6 +31,15 @@ type kept struct {
 	memory *memory.Store
 	check  func(context.Context) error
 	closer io.Closer // nil: nobody here closes it
+	calls  *engineCalls
+}
+
+// observe counts the calls of the store's engine, if it has one.
+func (k *kept) observe() {
+	if g, ok := k.Store.(store.Guarded); ok {
+		k.calls = newEngineCalls()
+		g.Breaker().Observe(k.calls.observe)
+	}
 }
 
 func (k *kept) close() error {

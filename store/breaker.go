@@ -53,6 +53,7 @@ type Breaker struct {
 	circuits []*Circuit
 	closed   bool
 	notify   atomic.Pointer[func(BreakerState)]
+	observer atomic.Pointer[func(Call)]
 	counts   breakerCounts
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/internal/panics"
 )
 
@@ -39,6 +40,8 @@ type call struct {
 	circuit *Circuit
 	began   time.Time
 	number  uint64
+	kind    CallKind
+	op      algorithm.Op
 	cut     bool // the circuit opened while it waited
 	apart   bool // it runs in a goroutine of its own, and may return before that ends
 
@@ -122,6 +125,7 @@ func (p *call) exit(err error) error {
 	case over == nil:
 		cause = b.classify(err)
 	}
+	defer func() { p.observed(cause, err) }()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.unlink()
@@ -132,7 +136,8 @@ func (p *call) exit(err error) error {
 	case err == nil || cause == CauseRejection && !p.cut:
 		c.answer(p)
 	case p.cut:
-		b.count(CauseTimeout)
+		cause = CauseTimeout
+		b.count(cause)
 		r := c.refused.Load()
 		if r == nil { // the circuit has closed again
 			r = &refusal{fmt.Sprintf("%s: %v: its circuit opened while the call waited", c.engine(), ErrUnavailable)}

@@ -16,10 +16,15 @@ import (
 // the breaker's timeout. f must not use memory of the caller's, such as a key, that the caller may change after Through
 // has returned, because f may still be under way then.
 func Through[T any](ctx context.Context, c *Circuit, f func(context.Context) (T, error)) (result T, err error) {
+	return through(ctx, c, CallTakeAll, f)
+}
+
+func through[T any](ctx context.Context, c *Circuit, kind CallKind, f func(context.Context) (T, error)) (result T, err error) {
 	p, err := c.enter(ctx)
 	if err != nil {
 		return result, err
 	}
+	p.kind = kind
 	if p.apart {
 		return runApart(p, f)
 	}
@@ -147,6 +152,7 @@ func (g *guard) Do(ctx context.Context, key string, op algorithm.Op, now int64) 
 	if err != nil {
 		return v, err
 	}
+	p.op = op
 	if p.apart {
 		key = strings.Clone(key)
 		return runApart(p, func(ctx context.Context) (algorithm.Verdict, error) { return g.inner.Do(ctx, key, op, now) })
@@ -173,6 +179,7 @@ func (g *guardedStamper) DoStamped(ctx context.Context, key string, op algorithm
 	if err != nil {
 		return v, 0, err
 	}
+	p.op = op
 	if p.apart {
 		key = strings.Clone(key)
 		r, err := runApart(p, func(ctx context.Context) (r stampedVerdict, err error) {
@@ -203,7 +210,7 @@ type inspection struct {
 // Inspect implements Inspector.
 func (g *guardedInspector) Inspect(ctx context.Context, key string, now int64) (state []int64, at int64, err error) {
 	key = strings.Clone(key)
-	r, err := Through(ctx, g.circuit(key), func(ctx context.Context) (r inspection, err error) {
+	r, err := through(ctx, g.circuit(key), CallInspect, func(ctx context.Context) (r inspection, err error) {
 		r.state, r.at, err = g.inspector.Inspect(ctx, key, now)
 		return r, err
 	})
@@ -267,6 +274,7 @@ func (g *guardedBatcher) takeMany(
 	if err != nil {
 		return decisions, err
 	}
+	p.kind = CallTakeMany
 	if p.apart {
 		requests = slices.Clone(requests)
 		for i := range requests {
