@@ -42,6 +42,7 @@ var arrows = map[string][]string{
 	"pacing":                 {"httplimit/header"},
 	"httplimit":              {"", "store", "identity", "policy", "admission", "httplimit/header", "pacing", "internal/panics"},
 	"grpclimit":              {"", "store", "identity", "policy", "admission", "httplimit/header", "pacing"},
+	"server/latency":         {"algorithm"},
 	"server/guard":           {},
 	"server/certificates":    {"internal/follow"},
 	"server/preface":         {"server/guard"},
@@ -52,10 +53,10 @@ var arrows = map[string][]string{
 	"replay":                 {"", "identity", "store/memory"},
 	"server/limiters":        {"", "algorithm", "store", "internal/fallback"},
 	"server/checks":          {"", "policy", "store"},
-	"server/resp":            {"", "algorithm", "store", "policy", "server/limiters", "server/checks", "server/guard", "server/access", "server/audit", "internal/fallback"},
-	"server/httpapi":         {"", "algorithm", "store", "policy", "server/limiters", "server/checks", "server/guard", "server/access", "server/audit", "internal/fallback"},
+	"server/resp":            {"", "algorithm", "store", "policy", "server/limiters", "server/checks", "server/guard", "server/access", "server/audit", "internal/fallback", "server/latency"},
+	"server/httpapi":         {"", "algorithm", "store", "policy", "server/limiters", "server/checks", "server/guard", "server/access", "server/audit", "internal/fallback", "server/latency"},
 	"server/engines":         {"store", "store/redis", "store/postgres", "store/memcached", "store/remote", "internal/nearest"},
-	"server":                 {"identity", "server/access", "server/audit", "server/certificates", "server/handshake", "server/proxied", "server/guard", "", "algorithm", "store", "store/memory", "policy", "policy/clients", "server/limiters", "server/checks", "server/resp", "server/httpapi", "server/engines", "internal/follow"},
+	"server":                 {"identity", "server/access", "server/audit", "server/certificates", "server/handshake", "server/proxied", "server/guard", "", "algorithm", "store", "store/memory", "policy", "policy/clients", "server/limiters", "server/checks", "server/resp", "server/httpapi", "server/engines", "internal/follow", "server/latency"},
 	"cmd/weir":               {"", "algorithm/bounds", "store/memory", "store/postgres", "identity", "policy", "policy/clients", "replay", "server", "server/checks", "server/engines", "store", "server/access"},
 }
 

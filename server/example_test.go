@@ -15,7 +15,7 @@ import (
 
 // A server on free ports, as a test would run it.
 func Example() {
-	s, err := server.New(server.Config{RESP: "127.0.0.1:0", HTTP: "127.0.0.1:0", Admin: server.Off})
+	s, err := server.New(server.Config{RESP: "127.0.0.1:0", HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -33,13 +33,13 @@ func Example() {
 	text, _ := io.ReadAll(response.Body)
 	_ = response.Body.Close()
 	fmt.Print(string(text))
-	fmt.Println(s.RESPAddr().Network(), s.Store())
+	fmt.Println(s.RESPAddr().Network(), s.AdminAddr().Network(), s.Store())
 
 	stop()
 	fmt.Println(<-done, s.Close())
 	// Output:
 	// ok
-	// tcp memory
+	// tcp tcp memory
 	// <nil> <nil>
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/weirlimit/weir/server/httpapi"
+	"github.com/weirlimit/weir/server/latency"
 	"github.com/weirlimit/weir/server/limiters"
 	"github.com/weirlimit/weir/store/memory"
 )
@@ -38,9 +39,9 @@ func Example() {
 	text, err := io.ReadAll(response.Body)
 	fmt.Println(strings.TrimSpace(string(text)), err)
 	_ = response.Body.Close()
-	fmt.Println(server.Shutdown(context.Background()), <-done, server.Stats().Denied)
+	fmt.Println(server.Shutdown(context.Background()), <-done, server.Stats().Denied, server.Decisions()[latency.Take].Snapshot().Count)
 	// Output:
 	// ok
 	// {"allowed":false,"limit":1,"remaining":1,"retry_after_us":-1,"reset_after_us":0,"delay_us":0} <nil>
-	// <nil> <nil> 1
+	// <nil> <nil> 1 1
 }

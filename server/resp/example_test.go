@@ -7,6 +7,7 @@ import (
 	"log"
 	"net"
 
+	"github.com/weirlimit/weir/server/latency"
 	"github.com/weirlimit/weir/server/limiters"
 	"github.com/weirlimit/weir/server/resp"
 	"github.com/weirlimit/weir/store/memory"
@@ -38,6 +39,7 @@ func Example() {
 	}
 	stats := server.Stats()
 	fmt.Println(stats.Commands, "commands,", stats.Allowed, "admitted")
+	fmt.Println(server.Decisions()[latency.Take].Snapshot().Count, "measured")
 	// Output:
 	// *5
 	// :0
@@ -47,4 +49,5 @@ func Example() {
 	// :2
 	// +OK
 	// 2 commands, 1 admitted
+	// 1 measured
 }

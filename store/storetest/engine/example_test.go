@@ -23,6 +23,8 @@ func ExampleServer() {
 	server.Start(t)
 	server.Kill(t)
 	server.Start(t)
+	server.KillAll(t)
+	server.Start(t)
 	server.Pause(t)
 	server.Resume(t)
 }
@@ -34,6 +36,8 @@ func ExampleProxy() {
 	fmt.Println("connect to", proxy.Addr())
 	proxy.Set(engine.Fault{Replies: engine.Flow{Drop: true}})
 	proxy.Heal()
+	proxy.CloseRequests()
+	proxy.CloseReplies()
 	proxy.Cut()
 }
 
