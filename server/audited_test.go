@@ -44,7 +44,7 @@ func TestAuditLog(t *testing.T) {
 	}
 	content := func() (text string) {
 		for _, name := range []string{log + ".1", log} {
-			data, err := os.ReadFile(name) //nolint:gosec // a file of the test
+			data, err := os.ReadFile(name)
 			if err != nil {
 				t.Fatal(err)
 			}

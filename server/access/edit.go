@@ -86,36 +86,43 @@ func edit(path string, create bool, change func(lines []string) ([]string, error
 			_ = os.Remove(beside)
 		}
 	}()
+	data, err := edited(path, file, create, change)
+	if err != nil {
+		return err
+	}
+	if _, err := file.Write(data); err != nil {
+		return err
+	}
+	return file.Sync()
+}
+
+// edited returns the new content for the file beside, which gets the owner of the old file.
+func edited(path string, beside *os.File, create bool, change func(lines []string) ([]string, error)) ([]byte, error) {
 	old, err := read(path)
 	switch {
 	case create && errors.Is(err, fs.ErrNotExist):
 		old = nil
 	case err != nil:
-		return err
+		return nil, err
 	default:
-		if err := keepOwner(path, file); err != nil {
-			return err
+		if err := keepOwner(path, beside); err != nil {
+			return nil, err
 		}
 	}
 	if _, err := Parse(old, path); err != nil {
-		return err
+		return nil, err
 	}
 	var lines []string
 	if text := strings.TrimSuffix(string(old), "\n"); text != "" {
 		lines = strings.Split(text, "\n")
 	}
 	if lines, err = change(lines); err != nil {
-		return err
+		return nil, err
 	}
 	var b bytes.Buffer
 	for _, line := range lines {
 		b.WriteString(line + "\n")
 	}
-	if _, err := Parse(b.Bytes(), path); err != nil {
-		return err
-	}
-	if _, err := file.Write(b.Bytes()); err != nil {
-		return err
-	}
-	return file.Sync()
+	_, err = Parse(b.Bytes(), path)
+	return b.Bytes(), err
 }

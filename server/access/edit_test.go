@@ -15,7 +15,7 @@ func TestEdit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "users")
 	content := func() string {
 		t.Helper()
-		data, err := os.ReadFile(path) //nolint:gosec // a file of the test
+		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -67,16 +67,20 @@ func CheckSecret(secret string) error {
 func parseHash(text string) (h hash, ok bool) {
 	h.text = text
 	if strings.HasPrefix(text, "$2") {
-		cost, err := bcrypt.Cost([]byte(text))
-		return h, err == nil && len(text) == 60 && cost >= minCost && cost <= maxCost
+		return h, validBcrypt(text)
 	}
 	parts := strings.Split(text, "$")
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != "v="+strconv.Itoa(argon2.Version) {
 		return h, false
 	}
-	parameters := strings.Split(parts[3], ",")
+	return h, h.setParameters(parts[3]) && h.bounded() && decode(&h.salt, parts[4], minSalt, maxSalt) && decode(&h.sum, parts[5], minSum, maxSum)
+}
+
+// setParameters reads m=…,t=…,p=….
+func (h *hash) setParameters(text string) bool {
+	parameters := strings.Split(text, ",")
 	if len(parameters) != 3 {
-		return h, false
+		return false
 	}
 	for i, p := range []struct {
 		name string
@@ -85,11 +89,22 @@ func parseHash(text string) (h hash, ok bool) {
 		digits, found := strings.CutPrefix(parameters[i], p.name)
 		n, err := strconv.ParseUint(digits, 10, 32)
 		if !found || err != nil || strconv.FormatUint(n, 10) != digits {
-			return h, false
+			return false
 		}
 		*p.to = uint32(n)
 	}
-	return h, h.bounded() && decode(&h.salt, parts[4], minSalt, maxSalt) && decode(&h.sum, parts[5], minSum, maxSum)
+	return true
+}
+
+// bcryptLength is the length of a hash of bcrypt, and bcryptHead of its version and cost.
+const bcryptLength, bcryptHead = 60, len("$2b$10$")
+
+func validBcrypt(text string) bool {
+	cost, err := bcrypt.Cost([]byte(text))
+	return err == nil && len(text) == bcryptLength && cost >= minCost && cost <= maxCost &&
+		!strings.ContainsFunc(text[bcryptHead:], func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '.' || r > '9')
+		})
 }
 
 func (h *hash) bounded() bool {
@@ -108,6 +123,6 @@ func (h *hash) matches(secret string) bool {
 	if h.memory == 0 {
 		return len(secret) <= maxBcrypt && bcrypt.CompareHashAndPassword([]byte(h.text), []byte(secret)) == nil
 	}
-	sum := argon2.IDKey([]byte(secret), h.salt, h.passes, h.memory, uint8(h.threads), uint32(len(h.sum))) //nolint:gosec // both are bounded
+	sum := argon2.IDKey([]byte(secret), h.salt, h.passes, h.memory, uint8(h.threads), uint32(len(h.sum)))
 	return subtle.ConstantTimeCompare(sum, h.sum) == 1
 }

@@ -122,8 +122,7 @@ func TestFailuresAreLimited(t *testing.T) {
 		before, limited := verified.Load(), 0
 		for i := range 1000 {
 			_, err := u.Login(t.Context(), "alice", fmt.Sprint("guess", i), from("192.0.2.1"))
-			var limit *LimitError
-			if errors.As(err, &limit) {
+			if limit, ok := errors.AsType[*LimitError](err); ok {
 				limited++
 				if limit.RetryAfter <= 0 || limit.RetryAfter > time.Minute {
 					t.Errorf("retry after %v", limit.RetryAfter)

@@ -31,8 +31,8 @@ const (
 	certAccepted    = "cert:cn:NAME, cert:dns:NAME, cert:uri:URI, cert:email:ADDRESS"
 )
 
-// A Problem is an invalid field of a users file.
-type Problem struct {
+// A LineError is an invalid field of a users file.
+type LineError struct {
 	File   string
 	Line   int // from 1
 	Field  string
@@ -41,12 +41,12 @@ type Problem struct {
 }
 
 // Error implements error.
-func (p *Problem) Error() string {
+func (p *LineError) Error() string {
 	return fmt.Sprintf("%s:%d: %s %s; accepted: %s", p.File, p.Line, p.Field, p.Value, p.Accept)
 }
 
 // A FileError lists the problems of a users file, the first ten.
-type FileError []*Problem
+type FileError []*LineError
 
 // Error implements error. It has a line for each problem.
 func (e FileError) Error() string {
@@ -112,7 +112,7 @@ type parser struct {
 }
 
 func (p *parser) refuse(field, value, accept string) {
-	p.problems = append(p.problems, &Problem{p.file, p.line, field, value, accept})
+	p.problems = append(p.problems, &LineError{p.file, p.line, field, value, accept})
 }
 
 // user adds the user of a line.

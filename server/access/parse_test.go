@@ -8,12 +8,6 @@ import (
 	"github.com/weirlimit/weir/server/access"
 )
 
-const (
-	// of the secret "secret"
-	argonHash  = "#$argon2id$v=19$m=7168,t=1,p=1$c2FsdHNhbHQ$"
-	bcryptHash = "#$2a$10$"
-)
-
 func parse(tb testing.TB, text string) *access.Table {
 	tb.Helper()
 	table, err := access.Parse([]byte(text), "users")

@@ -96,7 +96,8 @@ func Open(path string, log *slog.Logger, panics *guard.Panics) (*Log, error) {
 	}
 	l := &Log{path: path, log: log, file: file, queue: make(chan Record, maxQueued), reopen: make(chan chan error), stop: make(chan struct{})}
 	l.done.Go(func() {
-		for !l.run(panics) { // again after a panic
+		for again := true; again; {
+			again = !l.run(panics) // it ends after a panic, too
 		}
 	})
 	return l, nil

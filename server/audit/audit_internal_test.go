@@ -27,7 +27,7 @@ func opened(t *testing.T, path string) *Log {
 
 func records(t *testing.T, path string) (list []Record) {
 	t.Helper()
-	f, err := os.Open(path) //nolint:gosec // a file of the test
+	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,10 +91,10 @@ func TestFloodOfLogins(t *testing.T) {
 		var logins, resets int
 		var count int64
 		for _, r := range records(t, path) {
-			switch {
-			case r.Event == Reset:
+			switch r.Event {
+			case Reset:
 				resets++
-			case r.Event == Login:
+			case Login:
 				logins++
 				count += max(1, r.Count)
 			}

@@ -4,8 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/weirlimit/weir/server/access"
+	"github.com/weirlimit/weir/server/guard"
 )
 
 // Each command has a right, and each right a command.
@@ -28,8 +30,9 @@ func TestEachCommandHasARight(t *testing.T) {
 	}
 }
 
-// The rights of a user cost no allocation.
-func TestRightsAllocateNothing(t *testing.T) {
+// usersServer returns a server with the user alice, whose secret is "secret".
+func usersServer(t *testing.T) *Server {
+	t.Helper()
 	hash, err := access.Hash("secret")
 	if err != nil {
 		t.Fatal(err)
@@ -38,12 +41,45 @@ func TestRightsAllocateNothing(t *testing.T) {
 	if err := os.WriteFile(path, []byte("user alice on "+hash+" +take ~name:a* ~name: ~name:CL.THROTTLE ~key:key:* ~key:x*\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	users, err := access.Open(path, access.Options{})
-	if err != nil {
+	server := newTestServer()
+	if server.options.Users, err = access.Open(path, access.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	server := newTestServer()
-	server.options.Users = users
+	return server
+}
+
+// A connection without a user is cut, whatever it sends. One that has logged in stays.
+func TestStrangersAreCut(t *testing.T) {
+	server := usersServer(t)
+	c := newConn(server, &script{}, 1)
+	overdue := func(after time.Duration) bool {
+		c.rounds.Store(1) // it waits for input
+		why, cut := server.overdue(c, time.Now().Add(after))
+		if cut && why != guard.Login {
+			t.Errorf("it is cut for %v", why)
+		}
+		return cut
+	}
+	within, over := server.options.AuthTimeout/2, server.options.AuthTimeout
+	for _, input := range []string{"RESET\r\n", "PING\r\n", "AUTH alice wrong\r\n", "AUTH a"} {
+		c.feed([]byte(input))
+		if overdue(within) || !overdue(over) {
+			t.Errorf("after %q it is overdue: %v, then %v", input, overdue(within), overdue(over))
+		}
+	}
+	c.feed([]byte("b\r\nAUTH alice secret\r\n"))
+	if overdue(over) {
+		t.Error("a connection with a user is overdue")
+	}
+	c.feed([]byte("RESET\r\n"))
+	if overdue(within) || !overdue(over) {
+		t.Error("after its end a login goes on")
+	}
+}
+
+// The rights of a user cost no allocation.
+func TestRightsAllocateNothing(t *testing.T) {
+	server := usersServer(t)
 	for name, command := range hotCommands {
 		client := &script{}
 		c, input := newConn(server, client, 1), pipeline(64, command)
