@@ -1,5 +1,8 @@
 // Package resp serves decisions over the Redis protocol, RESP2 and RESP3, so that any Redis client is a weir client.
 //
+// Where the server has users ([Options].Users), a connection logs in with AUTH or HELLO, and each command
+// needs a right of its user; the replies are those of Redis.
+//
 // Its own commands name the limit with each request:
 //
 //	WEIR.TAKE key "limit text" [COST n] [options]
