@@ -25,7 +25,9 @@ func TestStoreLogsIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := start(t, server.Config{Users: path})
-	open := func(user string) (*remote.Store, error) { return remote.Open(t.Context(), "weir://"+user+d.cfg.RESP, remote.Options{}) }
+	open := func(user string) (*remote.Store, error) {
+		return remote.Open(t.Context(), "weir://"+user+d.cfg.RESP, remote.Options{})
+	}
 	take := func(s *remote.Store, name string) error {
 		limit, err := algorithm.ParseLimit("5/1h")
 		if err != nil {
