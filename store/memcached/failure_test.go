@@ -39,7 +39,7 @@ func TestServerThatEnds(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if c := s.Counts(); c.Failures != 3 || c.Disconnections != 3 || c.Refused != 2 || c.Opened != 1 {
+	if c := s.Counts(); c.Failures != 3 || c.Disconnections != 3 || c.Refused != 2 || c.Opened < 1 {
 		t.Errorf("%+v was counted, want 3 failures and 2 refusals", c)
 	}
 	if err := s.Check(t.Context()); err == nil {

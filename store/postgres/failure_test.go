@@ -49,7 +49,7 @@ func TestServerThatEnds(t *testing.T) {
 	recovers(t, b)
 	server.Kill(t)
 	fail(t, b)
-	if c := s.Counts(); c.Failures+c.Refused < 20 || c.Opened != 1 {
+	if c := s.Counts(); c.Failures+c.Refused < 20 || c.Opened < 1 {
 		t.Errorf("%+v was counted, want 20 failures and refusals, or more", c)
 	}
 	if err := s.Check(t.Context()); err == nil {

@@ -47,7 +47,7 @@ func TestServerIsKilled(t *testing.T) {
 	before := s.Counts().Failures
 	server.Kill(t)
 	fails(t, b)
-	if c := s.Counts(); c.Failures-before+c.Refused < 20 || c.Opened != 1 {
+	if c := s.Counts(); c.Failures-before+c.Refused < 20 || c.Opened < 1 {
 		t.Errorf("of 20 failures %+v is counted", c)
 	}
 	_, err := b.Do(t.Context(), "key", algorithm.Op{Cost: 1}, store.OwnClock)
@@ -80,7 +80,7 @@ func TestServerIsPaused(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if c := s.Counts(); c.Opened != 1 || c.Timeouts < 3 || c.Timeouts > 20 {
+	if c := s.Counts(); c.Opened < 1 || c.Timeouts < 3 || c.Timeouts > 20 {
 		t.Errorf("%+v", c)
 	}
 	server.Resume(t)
