@@ -23,6 +23,11 @@
 // callers with different limits, as there are while a change spreads, find what the others have used. The first operation of the next limit
 // writes the account anew even if it denies; a peek does not. A store keeps the account's head, its [algorithm.Account.Head], beside the state.
 //
+// # When an engine hangs or is absent
+//
+// A store with an engine is [Guarded]: a [Breaker] gives each call one timeout, refuses calls at once while the engine
+// does not serve, and bounds the calls that wait for it.
+//
 // # What a binding may do besides
 //
 // The optional interfaces [Batcher], [Inspector], [Clock] and [Stamper] of a [Binding], and [Joiner], [Timekeeper],

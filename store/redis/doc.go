@@ -12,6 +12,6 @@
 //
 // # Errors
 //
-// When the server can't be reached there is no decision: an operation ends in an error within [Options.Timeout]. Unless the
-// error says that nothing was taken, nobody knows whether the units were. Nothing is sent twice on its own.
+// When the server can't be reached there is no decision: an operation ends in an error within [Options.Timeout], or at
+// once if a [store.Breaker] has found that the server does not serve. Unless the error says that nothing was taken, nobody knows whether the units were. Nothing is sent twice on its own.
 package redis
