@@ -9,7 +9,7 @@
 #                    whose engine is missing, and neither examples/ nor bench/
 #
 # Engines are a C compiler for the race detector, Redis and its command line, memcached, PostgreSQL,
-# nginx, HAProxy, curl, redis-py, and Node with its Redis client. Commands that are missing are
+# nginx, HAProxy, curl, OpenSSL, redis-py, and Node with its Redis client. Commands that are missing are
 # installed by apt-get, as root. The tests start the servers that they need on free ports of
 # 127.0.0.1; servers that a Debian package starts on the usual ports are not used.
 set -uo pipefail
@@ -57,6 +57,7 @@ install() {
   fi
   need haproxy haproxy
   need curl curl
+  need openssl openssl
   need node nodejs
   need npm npm
   /usr/bin/python3 -c 'import redis' 2>/dev/null || packages+=(python3 python3-redis)

@@ -27,9 +27,9 @@ type Authority struct {
 }
 
 // New returns an authority with files that last until the test ends.
-func New(t testing.TB) *Authority {
-	t.Helper()
-	a := &Authority{File: filepath.Join(t.TempDir(), "ca.pem"), key: newKey(t)}
+func New(tb testing.TB) *Authority {
+	tb.Helper()
+	a := &Authority{File: filepath.Join(tb.TempDir(), "ca.pem"), key: newKey(tb)}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "authority"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(1000 * time.Hour),
@@ -37,12 +37,12 @@ func New(t testing.TB) *Authority {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, a.key.Public(), a.key)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if a.certificate, err = x509.ParseCertificate(der); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	write(t, a.File, "CERTIFICATE", der)
+	write(tb, a.File, "CERTIFICATE", der)
 	return a
 }
 
@@ -59,18 +59,18 @@ type Pair struct {
 }
 
 // Issue writes a certificate with its key, for servers on this machine and for clients.
-func (a *Authority) Issue(t testing.TB, name string) Pair {
-	t.Helper()
-	dir := t.TempDir()
+func (a *Authority) Issue(tb testing.TB, name string) Pair {
+	tb.Helper()
+	dir := tb.TempDir()
 	p := Pair{filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")}
-	a.Replace(t, p, name, time.Now().Add(100*24*time.Hour))
+	a.Replace(tb, p, name, time.Now().Add(100*24*time.Hour))
 	return p
 }
 
 // Replace replaces the files of a pair, by renames, with a new certificate that ends at a time.
-func (a *Authority) Replace(t testing.TB, p Pair, name string, end time.Time) {
-	t.Helper()
-	key := newKey(t)
+func (a *Authority) Replace(tb testing.TB, p Pair, name string, end time.Time) {
+	tb.Helper()
+	key := newKey(tb)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
 		NotBefore: time.Now().Add(-1000 * time.Hour), NotAfter: end, KeyUsage: x509.KeyUsageDigitalSignature,
@@ -79,43 +79,43 @@ func (a *Authority) Replace(t testing.TB, p Pair, name string, end time.Time) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	write(t, p.Key, "PRIVATE KEY", private)
-	write(t, p.Cert, "CERTIFICATE", der)
+	write(tb, p.Key, "PRIVATE KEY", private)
+	write(tb, p.Cert, "CERTIFICATE", der)
 }
 
 // Load returns the pair for a [tls.Config].
-func (p Pair) Load(t testing.TB) tls.Certificate {
-	t.Helper()
+func (p Pair) Load(tb testing.TB) tls.Certificate {
+	tb.Helper()
 	pair, err := tls.LoadX509KeyPair(p.Cert, p.Key)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return pair
 }
 
-func newKey(t testing.TB) *ecdsa.PrivateKey {
-	t.Helper()
+func newKey(tb testing.TB) *ecdsa.PrivateKey {
+	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return key
 }
 
 // write replaces a file as a whole.
-func write(t testing.TB, path, kind string, der []byte) {
-	t.Helper()
+func write(tb testing.TB, path, kind string, der []byte) {
+	tb.Helper()
 	text := pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }

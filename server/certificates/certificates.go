@@ -4,6 +4,7 @@ package certificates
 
 import (
 	"context"
+	"crypto"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -158,7 +159,11 @@ func (c *Certificates) Follow(ctx context.Context) error {
 }
 
 // files are the contents of the files.
-type files struct{ Cert, Key, ClientCA []byte }
+type files struct {
+	Cert     []byte `json:"cert"`
+	Key      []byte `json:"key"`
+	ClientCA []byte `json:"client_ca"`
+}
 
 // read returns the contents of all files as one text, so they change together.
 func (c *Certificates) read() ([]byte, error) {
@@ -242,6 +247,9 @@ func (c *Certificates) pair(f files) (tls.Certificate, error) {
 	pair, err := tls.X509KeyPair(f.Cert, f.Key)
 	if err != nil {
 		return pair, &Error{Key, c.paths.Key, err.Error(), accepted[Key]}
+	}
+	if key, ok := pair.PrivateKey.(crypto.Signer); ok {
+		pair.PrivateKey = signer{key}
 	}
 	return pair, nil
 }

@@ -55,7 +55,7 @@ var errNothing = errors.New("closed before the first byte")
 func (o Options) shake(c net.Conn) (net.Conn, error) {
 	inner := &inner{Conn: c}
 	conn := &Conn{Conn: tls.Server(inner, o.Config()), inner: inner}
-	err := conn.Handshake()
+	err := conn.Handshake() //nolint:noctx // the connection has a deadline, and Close of the listener ends it
 	if err == nil {
 		return conn, nil
 	}
