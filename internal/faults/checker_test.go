@@ -114,6 +114,22 @@ func TestSplitByLoss(t *testing.T) {
 	}
 }
 
+func TestRecovery(t *testing.T) {
+	var calls []call
+	for i := range int64(100) {
+		c := call{Start: 10 * i, End: 10*i + 5}
+		if i < 30 || i == 40 || i == 90 {
+			c.Effect = refused
+		}
+		calls = append(calls, c)
+	}
+	for mended, want := range map[int64]time.Duration{0: 415, 400: 15, 500: 5, 800: 0} {
+		if got := recovery(calls, mended); got != want {
+			t.Errorf("fault over at %d: recovery after %d, want %d", mended, got, want)
+		}
+	}
+}
+
 // A mutant is a store in memory with a defect.
 type mutant struct {
 	store.Store

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -33,7 +34,6 @@ func newRow(r *run, calls []call, f findings, mended time.Time) row {
 		counts: f.counts, over: f.over, lost: f.lost,
 	}
 	var took, refusals []time.Duration
-	var first, last int64 // ends of the first admitted and of the last failed call after the mend
 	inTime := 0
 	for _, c := range calls {
 		d := c.Took
@@ -44,21 +44,34 @@ func newRow(r *run, calls []call, f findings, mended time.Time) row {
 		if d <= timeout+100*time.Millisecond {
 			inTime++
 		}
-		if c.Start < mended.UnixNano() {
-			continue
-		}
-		switch {
-		case c.Effect >= refused:
-			last = max(last, c.End)
-		case first == 0 || c.End < first:
-			first = c.End
-		}
 	}
 	w.p999, w.longest = quantiles(took)
 	w.refusal, _ = quantiles(refusals)
 	w.inTime = 100 * float64(inTime) / float64(len(took))
-	w.recovery = time.Duration(max(first, last, mended.UnixNano()) - mended.UnixNano())
+	w.recovery = recovery(calls, mended.UnixNano())
 	return w
+}
+
+// recovery returns the time from the mend to the first of callsAfter calls in a row that do not
+// fail, or 0 if there are none.
+func recovery(calls []call, mended int64) time.Duration {
+	calls = slices.SortedFunc(slices.Values(calls), func(a, b call) int { return cmp.Compare(a.End, b.End) })
+	streak, first := 0, int64(0)
+	for _, c := range calls {
+		switch {
+		case c.Start < mended:
+			continue
+		case c.Effect >= refused:
+			streak = 0
+			continue
+		case streak == 0:
+			first = c.End
+		}
+		if streak++; streak == callsAfter {
+			return time.Duration(first - mended)
+		}
+	}
+	return 0
 }
 
 // quantiles returns the 99.9 percentile and the greatest of durations.
@@ -104,12 +117,16 @@ func table() string {
 		if w.loses != "" {
 			lost = fmt.Sprintf("%d (%s)", w.lost, w.loses)
 		}
+		recovered := "–"
+		if w.recovery > 0 {
+			recovered = ms(w.recovery)
+		}
 		if w.counts[refused] > 0 {
 			refusal = fmt.Sprintf("%.2f ms", w.refusal.Seconds()*1000)
 		}
 		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %s | %d | %d | %d | %s | %s | %.2f %% | %s | %s |\n",
 			w.engine, w.fault, w.calls, w.counts[admitted], w.over, lost, w.counts[refused], w.counts[nothing],
-			w.counts[unknown], ms(w.p999), ms(w.longest), w.inTime, refusal, ms(w.recovery))
+			w.counts[unknown], ms(w.p999), ms(w.longest), w.inTime, refusal, recovered)
 	}
 	return b.String()
 }
