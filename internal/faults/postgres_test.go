@@ -33,9 +33,7 @@ func TestPostgreSQL(t *testing.T) {
 		syscall.Kill(int(pids[0]), syscall.SIGKILL) // the server ends all sessions and recovers
 	}})
 	s.suffer(t, stopped(server))
-	if !testing.Short() { // pgx waits 15 s for each connection
-		s.suffer(t, closed(server))
-	}
+	s.suffer(t, closed(server))
 	s.network(t, server)
 	s.suffer(t, fault{name: "pg_terminate_backend", strike: repeat(func() {
 		query(&run{TB: t}, server, "SELECT pg_terminate_backend(pid)::int FROM ("+theirs+") AS load")

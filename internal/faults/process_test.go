@@ -81,6 +81,12 @@ func obey(in io.Reader, out io.Writer) error {
 func (o order) run(orders *gob.Decoder, messages *gob.Encoder) (*report, error) {
 	before := runtime.NumGoroutine()
 	s, err := engines.Open(context.Background(), o.URL, engines.Options{})
+	for range polls {
+		if err == nil || !errors.Is(err, context.DeadlineExceeded) {
+			break
+		}
+		s, err = engines.Open(context.Background(), o.URL, engines.Options{}) // the machine is busy
+	}
 	if err != nil {
 		return nil, err
 	}

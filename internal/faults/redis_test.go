@@ -27,18 +27,18 @@ func TestRedis(t *testing.T) {
 	s.suffer(t, closed(server))
 	s.network(t, server)
 	s.suffer(t, fault{
-		name:   "memory is full",
+		name: "memory is full", refusal: "OOM",
 		strike: commands(admin, "CONFIG SET maxmemory 1"),
 		mend:   commands(admin, "CONFIG SET maxmemory 0"),
 	})
 	s.suffer(t, fault{
-		name:   "read-only replica",
+		name: "read-only replica", refusal: "READONLY",
 		strike: commands(admin, "REPLICAOF 127.0.0.1 1"), // where no server is: the data stays
 		mend:   commands(admin, "REPLICAOF NO ONE"),
 	})
 	commands(admin, "ACL SETUSER guarded on >first ~* &* +@all")(&run{TB: t})
 	s.suffer(t, fault{
-		name: "wrong password", by: strings.Replace(s.url, "redis://", "redis://guarded:first@", 1),
+		name: "wrong password", refusal: "WRONGPASS", by: strings.Replace(s.url, "redis://", "redis://guarded:first@", 1),
 		strike: commands(admin, "ACL SETUSER guarded resetpass >second", "CLIENT KILL USER guarded"),
 		mend:   commands(admin, "ACL SETUSER guarded >first"),
 	})

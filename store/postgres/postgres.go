@@ -24,7 +24,8 @@ type Store struct {
 	loop    *swap.Store
 	joints  *gathering
 	options Options
-	owned   bool // the pool is this store's
+	owned   bool    // the pool is this store's
+	dialer  *dialer // of the pool, if it is this store's
 	breaker *store.Breaker
 	circuit *store.Circuit // of the server
 
@@ -51,6 +52,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	if _, err := o.withDefaults().check(); err != nil {
 		return nil, err
 	}
+	dialer := newDialer(&config.ConnConfig.Config)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, unreadable(url, err)
@@ -60,7 +62,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		pool.Close()
 		return nil, err
 	}
-	s.owned = true
+	s.owned, s.dialer = true, dialer
 	if o.Lazy {
 		s.breaker.Trip(s.circuit, errUnconnected)
 	} else if err := s.Check(ctx); err != nil {
@@ -155,7 +157,7 @@ func (s *Store) Counts() store.Counts {
 	return c
 }
 
-// Close lets no more operations in, waits for those that are in and for the sweeper, which takes no longer than twice the timeout,
+// Close lets no more operations in, waits for those that are in and for the sweeper, which takes no longer than three timeouts,
 // and closes the connections if Open made them.
 func (s *Store) Close() (err error) {
 	s.close.Do(func() {
@@ -165,7 +167,9 @@ func (s *Store) Close() (err error) {
 		err = s.loop.Close()
 		s.done.Wait()
 		if s.owned {
+			timer := time.AfterFunc(s.options.Timeout, s.dialer.close)
 			s.engine.pool.Close()
+			timer.Stop()
 		}
 	})
 	return err
