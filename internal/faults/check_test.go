@@ -73,7 +73,7 @@ func check(calls []call, lost loss, used func(budget int, key int32) (int64, err
 }
 
 // span returns the span of an admitted call.
-func (c call) span(b int) span {
+func (c *call) span(b int) span {
 	l := limits[b]
 	if l.Algorithm != algorithm.Concurrent {
 		return span{c.Start, c.End}
