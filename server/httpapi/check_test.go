@@ -301,6 +301,7 @@ func warned(o *httpapi.Options) {
 	o.Status = func() httpapi.Status {
 		return httpapi.Status{
 			Version: "v1", Store: "redis", Started: at,
+			Users:       &httpapi.UsersStatus{Source: "users", Users: 2, Loaded: at, Refused: "users:1: no", RefusedSince: at},
 			Certificate: &httpapi.CertificateStatus{Names: []string{"weir"}, Expires: at, Loaded: at, Soon: true, Refused: "no", RefusedSince: at},
 			Config:      &httpapi.ConfigStatus{Source: "weir.yaml", Policies: 2, Loaded: at, Refused: "weir.yaml:1:1: no", RefusedSince: at},
 			Clients: &httpapi.ClientsStatus{
@@ -314,7 +315,7 @@ func TestWarnings(t *testing.T) {
 	get := func(s *httpapi.Server, path string) string {
 		return read(t, send(s, httptest.NewRequest(http.MethodGet, path, nil)))
 	}
-	want := "ok\nwarning: the certificate expires within 7 days\nwarning: the last change of the certificate is refused\n" +
+	want := "ok\nwarning: the last change of the users is refused\nwarning: the certificate expires within 7 days\nwarning: the last change of the certificate is refused\n" +
 		"warning: the last change of the policies is refused\nwarning: the database of clients is away\nwarning: rows of the clients make no sense\nwarning: the last change of the clients is refused\n" +
 		"warning: the clients are those of the snapshot\nwarning: the snapshot of the clients can't be written\n"
 	if got := get(newServer(warned, admin), "/readyz"); got != want {
@@ -327,7 +328,7 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("/v1/status: %s", got)
 	}
 	gone := func(o *httpapi.Options) { o.Ready = func(context.Context) error { return errors.New("no store") } }
-	if got := get(newServer(warned, gone, admin), "/readyz"); !strings.Contains(got, `"detail":"the store can't be reached; the certificate expires within 7 days; `) {
+	if got := get(newServer(warned, gone, admin), "/readyz"); !strings.Contains(got, `"detail":"the store can't be reached; the last change of the users is refused; the certificate expires within 7 days; `) {
 		t.Errorf("/readyz without a store: %s", got)
 	}
 	if got := get(newServer(warned, gone), "/readyz"); !strings.Contains(got, `"detail":"not ready"`) {
