@@ -204,3 +204,13 @@ func ExampleBreaker_Close() {
 	fmt.Println(b.State().Position == store.Closed)
 	// Output: false
 }
+
+func ExampleBreaker_Observe() {
+	b := down()
+	defer b.Close()
+	b.Observe(func(c store.Call) {
+		fmt.Println(c.Kind == store.CallTakeAll, c.Err, c.Cause == store.CauseConnection)
+	})
+	_, _ = store.Through(context.Background(), b.Circuit(""), ask)
+	// Output: true connection refused true
+}
