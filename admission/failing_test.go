@@ -91,13 +91,10 @@ func TestH6RedisGoesAway(t *testing.T) {
 
 	server.Start(t)
 	a := deny.Admit(request("/"))
-	for range 50 { // the connection comes back when it does
-		if a.Outcome == admission.Admitted {
-			break
-		}
+	for a.Outcome != admission.Admitted { // until a probe has found the server
+		time.Sleep(10 * time.Millisecond)
 		a = deny.Admit(request("/"))
 	}
-	wantOutcome(t, a, admission.Admitted)
 }
 
 // Leases on an engine are renewed by its own clock, and given back.
