@@ -46,7 +46,7 @@ type Breaker struct {
 	timeout *timeoutError // the cause of contexts that the breaker ends
 
 	stop   context.CancelFunc
-	ctx    context.Context // of probes
+	ctx    context.Context //nolint:containedctx // of probes, until Close
 	probes sync.WaitGroup
 
 	mu       sync.Mutex
@@ -308,5 +308,5 @@ func (e *cutError) Error() string {
 }
 
 func (e *cutError) Is(target error) bool {
-	return target == ErrUnavailable || target == ErrNothingDone && errors.Is(e.inner, ErrNothingDone) //nolint:errorlint // as errors.Is does
+	return target == ErrUnavailable || target == ErrNothingDone && errors.Is(e.inner, ErrNothingDone)
 }

@@ -46,10 +46,10 @@ func (e *fakeEngine) hang(node string) (resume func()) {
 	}
 }
 
-func (e *fakeEngine) fail(node string, err error) {
+func (e *fakeEngine) fail(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.fails[node] = err
+	e.fails["n"] = err
 }
 
 func (e *fakeEngine) ask(ctx context.Context, key string) error {
@@ -280,7 +280,7 @@ func TestBreakerCauses(t *testing.T) {
 		b, binding := e.breaker(t, store.BreakerOptions{})
 		defer b.Close()
 		for _, err := range []error{errors.New("OOM"), store.ErrUnnamed} {
-			e.fail("n", err)
+			e.fail(err)
 			for range 10 {
 				if got := take(binding, "n:a"); !errors.Is(got, err) {
 					t.Error(got)
@@ -290,7 +290,7 @@ func TestBreakerCauses(t *testing.T) {
 		if b.State().Position != store.Closed {
 			t.Errorf("%+v", b.State())
 		}
-		e.fail("n", errDown)
+		e.fail(errDown)
 		for range 3 {
 			if err := take(binding, "n:a"); !errors.Is(err, errDown) || errors.Is(err, store.ErrUnavailable) {
 				t.Error(err)
@@ -369,7 +369,7 @@ func TestBreakerTrips(t *testing.T) {
 		b, binding := e.breaker(t, store.BreakerOptions{})
 		defer b.Close()
 		wrong := errors.New("WRONGPASS")
-		e.fail("n", wrong) // a rejection, which is no fitness
+		e.fail(wrong) // a rejection, which is no fitness
 		b.Trip(b.Circuit("n"), errDown)
 		refused(t, binding, "n:a")
 		time.Sleep(10 * time.Second)
@@ -377,7 +377,7 @@ func TestBreakerTrips(t *testing.T) {
 		if s := b.State(); !errors.Is(s.Cause, wrong) || time.Since(s.Since) != 10*time.Second {
 			t.Errorf("%+v", s)
 		}
-		e.fail("n", nil)
+		e.fail(nil)
 		time.Sleep(time.Second)
 		if err := take(binding, "n:a"); err != nil {
 			t.Error(err)

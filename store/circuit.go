@@ -35,7 +35,7 @@ type Circuit struct {
 
 // A call is one operation of a caller's that waits for a node.
 type call struct {
-	ctx     context.Context
+	ctx     context.Context //nolint:containedctx // of this call
 	cancel  context.CancelFunc
 	circuit *Circuit
 	began   time.Time
@@ -112,19 +112,25 @@ func (p *call) ended() {
 	}
 }
 
+// cause returns why a call failed, and whether its context ended with the breaker's timeout.
+func (p *call) cause(err error) (cause Cause, timedOut bool) {
+	switch {
+	case err == nil:
+		return CauseCaller, false
+	case p.ctx.Err() == nil:
+		return p.circuit.breaker.classify(err), false
+	case TimedOut(p.ctx):
+		return CauseTimeout, true
+	}
+	return CauseCaller, false
+}
+
 // exit ends a call with the error that it had, and returns the error for the caller.
 func (p *call) exit(err error) error {
 	c, b := p.circuit, p.circuit.breaker
-	over := p.ctx.Err()
-	own := over != nil && TimedOut(p.ctx)
+	ended := p.ctx.Err() != nil
+	cause, timedOut := p.cause(err)
 	p.cancel()
-	cause := CauseCaller
-	switch {
-	case own && err != nil:
-		cause = CauseTimeout
-	case over == nil:
-		cause = b.classify(err)
-	}
 	defer func() { p.observed(cause, err) }()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,19 +144,24 @@ func (p *call) exit(err error) error {
 	case p.cut:
 		cause = CauseTimeout
 		b.count(cause)
-		r := c.refused.Load()
-		if r == nil { // the circuit has closed again
-			r = &refusal{fmt.Sprintf("%s: %v: its circuit opened while the call waited", c.engine(), ErrUnavailable)}
-		}
-		return &cutError{r.text, err}
-	case cause != CauseCaller || over != nil:
-		c.fail(p, cause, own, err)
+		return c.cutError(err)
+	case cause != CauseCaller || ended:
+		c.fail(p, cause, timedOut, err)
 	}
 	b.count(cause)
-	if own && err != nil && !errors.Is(err, context.DeadlineExceeded) {
+	if timedOut && !errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%s: %w: %w", b.options.Engine, b.timeout, err)
 	}
 	return err
+}
+
+// cutError returns the error of a call that was waiting when the circuit opened, and ended with err.
+func (c *Circuit) cutError(err error) error {
+	r := c.refused.Load()
+	if r == nil { // the circuit has closed again
+		r = &refusal{fmt.Sprintf("%s: %v: its circuit opened while the call waited", c.engine(), ErrUnavailable)}
+	}
+	return &cutError{r.text, err}
 }
 
 // answer records that a call was answered.
@@ -163,7 +174,7 @@ func (c *Circuit) answer(p *call) {
 
 // fail records that a call failed. Callers that give up before the breaker's timeout, and timeouts of the library's,
 // count when the node has been silent for half of that timeout.
-func (c *Circuit) fail(p *call, cause Cause, own bool, err error) {
+func (c *Circuit) fail(p *call, cause Cause, timedOut bool, err error) {
 	if p.number <= c.answered {
 		return
 	}
@@ -175,7 +186,7 @@ func (c *Circuit) fail(p *call, cause Cause, own bool, err error) {
 		c.silent = p.began
 	}
 	silent := cause == CauseTimeout || cause == CauseCaller
-	if silent && !own && time.Since(c.silent) < c.breaker.options.Timeout/2 {
+	if silent && !timedOut && time.Since(c.silent) < c.breaker.options.Timeout/2 {
 		return
 	}
 	if c.failures++; c.failures < opensAfter || c.state.Position != Closed {

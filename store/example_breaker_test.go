@@ -84,7 +84,8 @@ func ExampleUnwrap() {
 func ExampleBreaker_Circuit() {
 	b := down()
 	defer b.Close()
-	fmt.Println(b.Circuit("10.0.0.1") == b.Circuit("10.0.0.1"), b.Circuit("10.0.0.1") == b.Circuit("10.0.0.2"))
+	first, again, second := b.Circuit("10.0.0.1"), b.Circuit("10.0.0.1"), b.Circuit("10.0.0.2")
+	fmt.Println(first == again, first == second)
 	// Output: true false
 }
 

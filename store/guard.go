@@ -30,7 +30,7 @@ func through[T any](ctx context.Context, c *Circuit, kind CallKind, f func(conte
 	}
 	err = errUnfinished
 	defer func() { err = p.exit(err) }()
-	result, err = f(p.ctx)
+	result, err = f(p.ctx) //nolint:contextcheck // it is derived from ctx
 	return result, err
 }
 
@@ -159,7 +159,7 @@ func (g *guard) Do(ctx context.Context, key string, op algorithm.Op, now int64) 
 	}
 	err = errUnfinished
 	defer func() { err = p.exit(err) }()
-	v, err = g.inner.Do(p.ctx, key, op, now)
+	v, err = g.inner.Do(p.ctx, key, op, now) //nolint:contextcheck // it is derived from ctx
 	return v, err
 }
 
@@ -190,7 +190,7 @@ func (g *guardedStamper) DoStamped(ctx context.Context, key string, op algorithm
 	}
 	err = errUnfinished
 	defer func() { err = p.exit(err) }()
-	v, at, err = g.stamper.DoStamped(p.ctx, key, op, now)
+	v, at, err = g.stamper.DoStamped(p.ctx, key, op, now) //nolint:contextcheck // it is derived from ctx
 	return v, at, err
 }
 
@@ -287,7 +287,7 @@ func (g *guardedBatcher) takeMany(
 	}
 	err = errUnfinished
 	defer func() { err = p.exit(err) }()
-	decisions, err = g.batcher.TakeMany(p.ctx, requests, now, decisions)
+	decisions, err = g.batcher.TakeMany(p.ctx, requests, now, decisions) //nolint:contextcheck // it is derived from ctx
 	return decisions, err
 }
 
@@ -300,7 +300,7 @@ func (e *partialError) Error() string {
 
 // Is and As find what is in the cause, except that nothing was done.
 func (e *partialError) Is(target error) bool {
-	return target != ErrNothingDone && errors.Is(e.cause, target) //nolint:errorlint // as errors.Is does
+	return target != ErrNothingDone && errors.Is(e.cause, target)
 }
 
 func (e *partialError) As(target any) bool { return errors.As(e.cause, target) }

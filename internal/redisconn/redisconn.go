@@ -181,5 +181,5 @@ func (c *Connector) Leave() {
 // RingScale returns the rueidis.ClientOption.RingScaleEachConn with which so many calls find a place: a call that waits
 // for a place does not mind its context.
 func RingScale(calls int) int {
-	return max(1, bits.Len(uint(max(calls, 1)-1))) //nolint:gosec // it is at least 0
+	return max(1, bits.Len(uint(max(calls, 1)-1)))
 }

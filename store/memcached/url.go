@@ -99,9 +99,7 @@ func setOption(o *Options, name, value string) (err error) {
 		}
 	case "max_calls":
 		accepted = "a number above 0"
-		if o.MaxCalls, err = strconv.Atoi(value); err == nil && o.MaxCalls < 1 {
-			err = strconv.ErrRange
-		}
+		o.MaxCalls, err = aboveZero(value)
 	case "lazy":
 		accepted = "true or false"
 		o.Lazy, err = strconv.ParseBool(value)
@@ -112,4 +110,12 @@ func setOption(o *Options, name, value string) (err error) {
 		return fmt.Errorf("memcached: %s is %.50q; accepted: %s", name, value, accepted)
 	}
 	return nil
+}
+
+func aboveZero(value string) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err == nil && n < 1 {
+		err = strconv.ErrRange
+	}
+	return n, err
 }

@@ -60,7 +60,7 @@ func (s *Store) readNodes(ctx context.Context) error {
 			answers <- a
 		}()
 	}
-	err := error(rueidis.ErrNoSlot)
+	err := rueidis.ErrNoSlot
 	for range all {
 		select {
 		case a := <-answers:
@@ -96,7 +96,7 @@ func (s *Store) parseNodes(ranges []rueidis.RedisMessage) (*nodes, error) {
 		address := host + ":" + strconv.FormatInt(port, 10)
 		place, known := places[address]
 		if !known {
-			place = uint16(len(n.circuits)) //nolint:gosec // there are at most as many as slots
+			place = uint16(len(n.circuits))
 			places[address] = place
 			n.circuits = append(n.circuits, s.breaker.Circuit(address))
 		}

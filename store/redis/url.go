@@ -201,13 +201,9 @@ func (a *address) readParameter(name, value string, sentinel bool, secure *urltl
 	case "dial_timeout":
 		a.client.Dialer.Timeout, err = readTimeout(name, value)
 	case "max_calls":
-		if a.maxCalls, err = strconv.Atoi(value); err != nil || a.maxCalls < 1 || a.maxCalls > mostMaxCalls {
-			return refuse(name, value, fmt.Sprintf("1 to %d", mostMaxCalls))
-		}
+		a.maxCalls, err = readMaxCalls(name, value)
 	case "lazy":
-		if a.lazy, err = strconv.ParseBool(value); err != nil {
-			return refuse(name, value, "true or false")
-		}
+		a.lazy, err = readBool(name, value)
 	case "prefix":
 		a.prefix = value
 	case "client_name":
@@ -234,6 +230,22 @@ func (a *address) readParameter(name, value string, sentinel bool, secure *urltl
 
 // mostMaxCalls bounds MaxCalls: each connection has memory for so many.
 const mostMaxCalls = 1 << 16
+
+func readMaxCalls(name, value string) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 || n > mostMaxCalls {
+		return 0, refuse(name, value, fmt.Sprintf("1 to %d", mostMaxCalls))
+	}
+	return n, nil
+}
+
+func readBool(name, value string) (bool, error) {
+	b, err := strconv.ParseBool(value)
+	if err != nil {
+		return false, refuse(name, value, "true or false")
+	}
+	return b, nil
+}
 
 func readTimeout(name, value string) (time.Duration, error) {
 	d, err := time.ParseDuration(value)

@@ -42,7 +42,7 @@ func (e *refusal) Error() string { return e.text }
 
 // Is reports that nothing was done where the server says so: that of its own store's error.
 func (e *refusal) Is(target error) bool {
-	return target == store.ErrNothingDone && //nolint:errorlint // as errors.Is does
+	return target == store.ErrNothingDone &&
 		(e.cause == store.CauseUnready || strings.HasSuffix(e.text, store.ErrNothingDone.Error()))
 }
 

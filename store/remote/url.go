@@ -112,23 +112,9 @@ func (o *Options) set(name string, values []string, overTLS bool, secure *urltls
 		}
 		return store.CheckPrefix(value)
 	case name == "timeout":
-		d, err := time.ParseDuration(value)
-		if err != nil || d <= 0 {
-			return fmt.Errorf("remote: timeout is %.50q; accepted: a duration above 0, such as 500ms", value)
-		}
-		if o.Timeout == 0 {
-			o.Timeout = d
-		}
-		return nil
+		return o.setTimeout(value)
 	case name == "max_calls":
-		n, err := strconv.Atoi(value)
-		if err != nil || n < 1 || n > mostMaxCalls {
-			return fmt.Errorf("remote: max_calls is %.50q; accepted: 1 to %d", value, mostMaxCalls)
-		}
-		if o.MaxCalls == 0 {
-			o.MaxCalls = n
-		}
-		return nil
+		return o.setMaxCalls(value)
 	case name == "lazy":
 		lazy, err := strconv.ParseBool(value)
 		if err != nil {
@@ -143,4 +129,26 @@ func (o *Options) set(name string, values []string, overTLS bool, secure *urltls
 		return nil
 	}
 	return fmt.Errorf("remote: URL has the parameter %.50q; accepted: timeout, max_calls, lazy, prefix; with weirs:// %s", name, urltls.Names)
+}
+
+func (o *Options) setTimeout(value string) error {
+	d, err := time.ParseDuration(value)
+	if err != nil || d <= 0 {
+		return fmt.Errorf("remote: timeout is %.50q; accepted: a duration above 0, such as 500ms", value)
+	}
+	if o.Timeout == 0 {
+		o.Timeout = d
+	}
+	return nil
+}
+
+func (o *Options) setMaxCalls(value string) error {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 || n > mostMaxCalls {
+		return fmt.Errorf("remote: max_calls is %.50q; accepted: 1 to %d", value, mostMaxCalls)
+	}
+	if o.MaxCalls == 0 {
+		o.MaxCalls = n
+	}
+	return nil
 }
