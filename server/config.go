@@ -77,6 +77,10 @@ type Config struct {
 	// Store is where the state is kept: the URL of an engine, such as redis://127.0.0.1:6379 (see engines.Accepted), or
 	// InMemory. Empty: InMemory. Open opens it, and Close closes it.
 	Store string
+	// WaitForStore is how long Open waits for an engine that does not serve; then Open returns an
+	// error. 0: Open does not wait, and requests are decided as without a store until the engine
+	// serves. A wrong URL and a refused password are errors of Open at once.
+	WaitForStore time.Duration
 	// OnStoreError is the decision on takes and peeks while the store fails, unless a request has its
 	// own. Policies have on_store_error. 0: store.Deny, which returns an error.
 	OnStoreError store.OnError
@@ -227,6 +231,8 @@ func (c Config) checkRanges() error {
 		return &ConfigError{"memory", sizeText(c.Memory), "out of range", sizeText(LeastMemory) + " to " + sizeText(MostMemory)}
 	case c.MaxKeys < 0 || c.MaxKeys > MostKeys:
 		return &ConfigError{"max-keys", strconv.Itoa(c.MaxKeys), "out of range", fmt.Sprintf("1 to %d", MostKeys)}
+	case c.WaitForStore < 0 || c.WaitForStore > MostWaitForStore:
+		return &ConfigError{"wait-for-store", c.WaitForStore.String(), "out of range", "0, for no wait, to " + MostWaitForStore.String()}
 	case c.OnStoreError < store.Allow || c.OnStoreError > store.Local:
 		return &ConfigError{"on-store-error", strconv.Itoa(int(c.OnStoreError)), "unknown", store.OnErrorAccepted}
 	case c.Overflow != memory.Deny && c.Overflow != memory.Share:

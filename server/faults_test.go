@@ -205,7 +205,7 @@ func TestFaultsOfClientsShowNoSecrets(t *testing.T) {
 	for name, cfg := range map[string]server.Config{
 		"no plan of theirs": {Policies: written(t, strings.ReplaceAll(faultPolicies, "free", "other")), Clients: url},
 		"no PostgreSQL":     {Policies: path, Clients: "postgres://weir:" + passwordSecret + "@127.0.0.1:1/c?connect_timeout=1"},
-		"no Redis":          {Store: "redis://weir:" + passwordSecret + "@127.0.0.1:1"},
+		"no Redis":          {Store: "redis://weir:" + passwordSecret + "@127.0.0.1:1", WaitForStore: time.Millisecond},
 		"no such scheme":    {Store: "redi://weir:" + passwordSecret + "@127.0.0.1:1"},
 	} {
 		cfg.RESP, cfg.HTTP, cfg.Admin, cfg.Log = "0", "off", "off", log.logger()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/weirlimit/weir/server/engines"
 	"github.com/weirlimit/weir/server/guard"
 	"github.com/weirlimit/weir/server/httpapi"
+	"github.com/weirlimit/weir/store"
 )
 
 // ruled are the policies, and what follows their sources.
@@ -126,4 +128,12 @@ func (r *ruled) status(s *httpapi.Status) {
 		BadRows: f.BadRows, BadRowsSince: f.BadRowsSince, BadRowErrors: f.BadRowErrors,
 		Refused: f.Refused, RefusedSince: f.RefusedSince, FromSnapshot: f.FromSnapshot, Saved: f.Saved, SaveError: f.SaveError,
 	}
+}
+
+// failOpen reports whether no policy denies while the store fails.
+func (r *ruled) failOpen() bool {
+	return !slices.ContainsFunc(r.set.Config().Policies, func(p policy.Policy) bool {
+		on, err := store.ParseOnError(p.OnStoreError)
+		return err != nil || on == store.Deny // "" is deny
+	})
 }

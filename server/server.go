@@ -22,6 +22,7 @@ import (
 	"github.com/weirlimit/weir/server/limiters"
 	"github.com/weirlimit/weir/server/proxied"
 	"github.com/weirlimit/weir/server/resp"
+	"github.com/weirlimit/weir/store"
 )
 
 // A Server is the daemon. New makes it, Open opens the store and listens, Run serves until its context ends, Close frees what
@@ -34,6 +35,7 @@ type Server struct {
 	certified *certified // nil: there is no TLS
 	users     *users     // nil: everybody may do everything
 	audit     *audited   // nil: there is no audit log
+	outage    outage
 	panics    *guard.Panics
 	started   time.Time
 	protocols []*protocol
@@ -63,11 +65,13 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{cfg: cfg, panics: guard.NewPanics(cfg.Log)}, nil
+	s := &Server{cfg: cfg, panics: guard.NewPanics(cfg.Log)}
+	s.outage.log, s.outage.onError = cfg.Log, cfg.OnStoreError
+	return s, nil
 }
 
-// Open opens the store and listens on the addresses of the configuration. It waits for the store's engine for ten seconds, or as
-// long as ctx says. When something can't be had it returns a *ConfigError that says what, and has taken nothing. A server
+// Open opens the store and listens on the addresses of the configuration. If the store's engine does not serve, it waits for it
+// as WaitForStore sets, or as long as ctx says. When something can't be had it returns a *ConfigError that says what, and has taken nothing. A server
 // opens once.
 func (s *Server) Open(ctx context.Context) error {
 	kept, err := s.cfg.open(ctx)
@@ -115,6 +119,7 @@ func (s *Server) Open(ctx context.Context) error {
 	if s.audit != nil {
 		s.audit.follow(s.Status, s.panics) //nolint:contextcheck // until Close
 	}
+	s.outage.follow(s.store) //nolint:contextcheck // until Close
 	return nil
 }
 
@@ -166,6 +171,7 @@ func (s *Server) build() {
 			MaxConnections: respBounds.total, MaxPerAddress: respBounds.perAddress, IdleTimeout: cfg.IdleTimeout,
 		})
 		stats.resp, stats.durations["resp"] = r.Stats, r.Decisions()
+		s.outage.counts = append(s.outage.counts, func() int64 { return r.Stats().Undecided })
 		s.protocols = append(s.protocols, &protocol{name: "resp", address: cfg.RESP, server: r, plain: resp.TLSRequired})
 	}
 	if cfg.HTTP != Off {
@@ -173,11 +179,22 @@ func (s *Server) build() {
 		options.Limiters, options.TrustClientTime, options.OnStoreError = set, cfg.TrustClientTime, cfg.OnStoreError
 		h := httpapi.New(options)
 		stats.http, stats.durations["http"] = h.Stats, h.Decisions()
+		s.outage.counts = append(s.outage.counts, func() int64 { return h.Stats().Undecided })
 		s.protocols = append(s.protocols, &protocol{name: "http", address: cfg.HTTP, server: h, plain: httpapi.TLSRequired, alpn: httpALPN})
 	}
 	if cfg.Admin != Off {
 		s.protocols = append(s.protocols, s.admin(rules, stats))
 	}
+}
+
+// ready returns an error if decisions can't be made. While the store fails, they can if nothing
+// denies then.
+func (s *Server) ready(ctx context.Context) error {
+	err := s.store.check(ctx)
+	if err != nil && s.cfg.OnStoreError != store.Deny && (s.policies == nil || s.policies.failOpen()) {
+		return nil
+	}
+	return err
 }
 
 // httpALPN is without HTTP/2, whose requests of one connection have no bound of their own.
@@ -186,7 +203,7 @@ var httpALPN = []string{"http/1.1"}
 // httpOptions returns the options that both servers of HTTP have.
 func (s *Server) httpOptions(rules checks.Policies, bounds connectionBounds) httpapi.Options {
 	o := httpapi.Options{
-		Policies: rules, Users: s.users.table(), Audit: s.audit.log(), Ready: s.store.check, Log: s.cfg.Log, Hosts: s.cfg.HTTPHosts, Panics: s.panics,
+		Policies: rules, Users: s.users.table(), Audit: s.audit.log(), Ready: s.ready, Log: s.cfg.Log, Hosts: s.cfg.HTTPHosts, Panics: s.panics,
 		MaxConnections: bounds.total, MaxPerAddress: bounds.perAddress, IdleTimeout: s.cfg.IdleTimeout,
 	}
 	if name, err := os.Hostname(); err == nil {
@@ -238,6 +255,7 @@ func (s *Server) Status() httpapi.Status {
 	s.policies.status(&status)
 	s.certified.status(&status)
 	s.users.status(&status)
+	status.EngineAway = s.outage.text()
 	return status
 }
 

@@ -16,8 +16,12 @@ import (
 )
 
 const (
-	// openTimeout is how long Open waits for an engine.
-	openTimeout = 10 * time.Second
+	// openTimeout bounds an attempt of Open to open an engine.
+	openTimeout = 5 * time.Second
+	// openPause is the time between two attempts, with WaitForStore.
+	openPause = 250 * time.Millisecond
+	// MostWaitForStore is the largest WaitForStore accepted.
+	MostWaitForStore = time.Hour
 	// decisionTimeout is how long requests that come together may wait for an engine, in all. Each decision has a shorter
 	// bound, which is the store's: a second unless its URL says otherwise.
 	decisionTimeout = 10 * time.Second
@@ -60,17 +64,40 @@ func (c Config) open(ctx context.Context) (*kept, error) {
 		return &kept{Store: m, kind: InMemory, shown: InMemory, memory: m, closer: m,
 			check: func(context.Context) error { return nil }}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
-	s, err := engines.Open(ctx, c.Store, engines.Options{TrustClientTime: c.TrustClientTime})
+	engine, err := c.openEngine(ctx)
 	if err != nil {
-		return nil, openError(c.Store, err)
+		return nil, err
 	}
 	if warning := engines.Warning(c.Store); warning != "" {
 		c.Log.Warn("store: "+warning, "store", engines.Shown(c.Store))
 	}
 	kind, _ := engines.Scheme(c.Store)
-	return &kept{Store: s, kind: kind, shown: engines.Shown(c.Store), check: s.Check, closer: s}, nil
+	return &kept{Store: engine, kind: kind, shown: engines.Shown(c.Store), check: engine.Check, closer: engine}, nil
+}
+
+// openEngine opens the store of the URL. While the engine does not serve, it tries again for
+// WaitForStore; if that is 0, it returns a store that opens the engine later.
+func (c Config) openEngine(ctx context.Context) (engines.Store, error) {
+	options := engines.Options{TrustClientTime: c.TrustClientTime}
+	end := time.Now().Add(c.WaitForStore)
+	for {
+		attempt, cancel := context.WithTimeout(ctx, openTimeout)
+		s, err := engines.Open(attempt, c.Store, options)
+		cancel()
+		switch {
+		case err == nil:
+			return s, nil
+		case ctx.Err() != nil || !engines.Transient(err) || c.WaitForStore > 0 && !time.Now().Before(end):
+			return nil, openError(c.Store, err)
+		case c.WaitForStore == 0:
+			options.Lazy = true
+			return engines.Open(ctx, c.Store, options)
+		}
+		select {
+		case <-time.After(min(openPause, time.Until(end))):
+		case <-ctx.Done():
+		}
+	}
 }
 
 // checker returns what asks a store whether it can decide: its own Check, or a peek at a key, which changes nothing.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/server"
@@ -134,7 +135,7 @@ func TestStoresRefused(t *testing.T) {
 }
 
 func TestEngineThatIsNotThere(t *testing.T) {
-	s, err := server.New(server.Config{RESP: "0", HTTP: "0", Admin: "0", Store: "redis://u:secret@127.0.0.1:1/0?timeout=1s"})
+	s, err := server.New(server.Config{RESP: "0", HTTP: "0", Admin: "0", Store: "redis://u:secret@127.0.0.1:1/0?timeout=1s", WaitForStore: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -138,7 +138,7 @@ func TestVariablesAreNotShown(t *testing.T) {
 			t.Errorf("%q: exit code %d, %s%s", args, code, log, out)
 		}
 	}
-	if _, log, code := runProgram("serve", "--resp", "0", "--http", "off"); code != exitError || strings.Contains(log, "geheim") || !strings.Contains(log, "WEIR_STORE sets --store") {
+	if _, log, code := runProgram("serve", "--resp", "0", "--http", "off", "--wait-for-store", "1ms"); code != exitError || strings.Contains(log, "geheim") || !strings.Contains(log, "WEIR_STORE sets --store") {
 		t.Errorf("exit code %d, %s", code, log)
 	}
 	if _, log, _ := runProgram("serve", "--store", "nothing"); strings.Contains(log, "WEIR_STORE") {

@@ -32,6 +32,7 @@ type serveCommand struct {
 	TLSClientCA     *string       `name:"tls-client-ca" placeholder:"FILE" help:"The authorities of clients, in PEM: every client then needs a certificate of one of them."`
 	Insecure        bool          `help:"Listen beyond this machine also without TLS or authentication, which is refused otherwise."`
 	Store           string        `default:"memory" env:"WEIR_STORE" placeholder:"URL" help:"Where to keep the state: ${store}. Default: ${default}. A password is better in the environment than in the list of processes."`
+	WaitForStore    time.Duration `default:"0" placeholder:"DURATION" help:"How long to wait at the start for an engine that does not serve, and then to end with an error. Default: not at all; requests are decided as --on-store-error and the policies set, until the engine serves."`
 	OnStoreError    string        `default:"deny" placeholder:"deny|allow|local" help:"The decision on takes while the store fails: an error (deny), allow, or the limit in the memory of this process (local), or a share of it, such as 'local 25%'. A request may have its own, and policies have on_store_error. Default: ${default}."`
 	Config          *string       `env:"WEIR_CONFIG" placeholder:"FILE" help:"Policies that POST /v1/check and WEIR.CHECK decide by. The file is followed, and read again at SIGHUP."`
 	Clients         *string       `env:"-" placeholder:"URL" help:"The database of clients, in place of that in the policies: ${clients} ($WEIR_CLIENTS, which counts with --config)."`
@@ -136,6 +137,7 @@ func (c *serveCommand) config(log *slog.Logger) server.Config {
 		RESP: c.RESP, HTTP: c.HTTP, Admin: c.Admin, TrustClientTime: c.TrustClientTime, Store: c.Store,
 		MaxPeriod: c.MaxPeriod, Insecure: c.Insecure, Grace: c.Grace, IdleTimeout: c.IdleTimeout, ProxyProtocolFrom: lists(c.ProxyProtocol), HTTPHosts: lists(c.HTTPHost), TokenKeys: lists(c.TokenKey), Version: version(), Log: log,
 	}
+	cfg.WaitForStore = c.WaitForStore
 	cfg.OnStoreError, _ = store.ParseOnError(c.OnStoreError) // Validate has refused an error
 	if c.Config != nil {
 		cfg.Policies, cfg.Clients = *c.Config, os.Getenv("WEIR_CLIENTS")

@@ -213,7 +213,7 @@ func TestStoresRefused(t *testing.T) {
 		"--store redis://127.0.0.1:1 --overflow deny":                   {"--overflow deny", "memory only"},
 		"--store redis://user:secret@127.0.0.1:x":                       {"redis://127.0.0.1:x", "port"},
 	} {
-		_, log, code := runProgram(append([]string{"serve", "--resp", "0", "--http", "0"}, strings.Fields(args)...)...)
+		_, log, code := runProgram(append([]string{"serve", "--resp", "0", "--http", "0", "--wait-for-store", "1ms"}, strings.Fields(args)...)...)
 		if code == exitOK || strings.Contains(log, "secret") {
 			t.Errorf("%s: exit code %d, %s", args, code, log)
 		}

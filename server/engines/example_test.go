@@ -16,9 +16,9 @@ func Example() {
 	fmt.Println(engines.Shown(url), engines.Warning(url) == "", engines.Suggestion("redi://cache"))
 
 	_, err := engines.Open(context.Background(), url, engines.Options{})
-	fmt.Println(err != nil, strings.Contains(fmt.Sprint(err), "secret"))
+	fmt.Println(err != nil, strings.Contains(fmt.Sprint(err), "secret"), engines.Transient(err))
 	// Output:
 	// redis true true
 	// redis://127.0.0.1:1/0 true ; did you mean redis://?
-	// true false
+	// true false true
 }

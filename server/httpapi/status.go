@@ -20,6 +20,8 @@ type Status struct {
 	Users *UsersStatus `json:"users,omitempty"`
 	// Full is true if the store in memory had no room for a key within the last minute.
 	Full bool `json:"-"`
+	// EngineAway is since when the engine of the store has not served, and why. Empty if it serves.
+	EngineAway string `json:"-"`
 }
 
 // A CertificateStatus is the state of the server's certificate.
@@ -86,6 +88,7 @@ func (s Status) warnings() (list []string) {
 			list = append(list, warning)
 		}
 	}
+	add(s.EngineAway != "", s.EngineAway)
 	add(s.Full, "the store has no room for more keys")
 	if u := s.Users; u != nil {
 		add(u.Refused != "", "the last change of the users is refused")
