@@ -34,6 +34,12 @@
 // clocks. A limiter made without a store has one of its own. Limiters of one name ([WithName]) on one store share a key's state, also when their
 // limits differ: what was used stays used when a limit changes. Those without a name share it if their limits are equal.
 //
+// # While the store fails
+//
+// Methods return the error of the store. With [WithOnStoreError], or for a call with
+// store.WithOnError, they allow all requests, or enforce the limit, or a share of it, in the memory of
+// the process. The Decision is then Failed, and Local if the limit was enforced.
+//
 // # Exactness
 //
 // Rates are exact fractions, whatever the count and the period. At most the bound of the algorithm is admitted (see

@@ -142,7 +142,7 @@ func TestEngineGoesAndComesBack(t *testing.T) {
 			if status, _ := d.post(t, "/healthz", ""); status != 200 {
 				t.Errorf("without the engine /healthz answers %d", status)
 			}
-			if status, body := d.post(t, "/readyz", ""); status != 503 || strings.Contains(body, "127.0.0.1") {
+			if status, body := d.post(t, "/readyz", ""); status != 503 || !strings.Contains(body, " has not served since ") {
 				t.Errorf("without the engine /readyz answers %d %s", status, body)
 			}
 			if _, metrics := d.post(t, "/metrics", ""); !regexp.MustCompile(`(?m)^weir_store_failures_total [1-9]`).MatchString(metrics) ||
