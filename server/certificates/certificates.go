@@ -249,7 +249,7 @@ func (c *Certificates) pair(f files) (tls.Certificate, error) {
 		return pair, &Error{Key, c.paths.Key, err.Error(), accepted[Key]}
 	}
 	if key, ok := pair.PrivateKey.(crypto.Signer); ok {
-		pair.PrivateKey = signer{key}
+		pair.PrivateKey = signer{key, signatures}
 	}
 	return pair, nil
 }

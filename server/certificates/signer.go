@@ -10,12 +10,15 @@ import (
 // handshake: without a bound, a flood of handshakes would take all processors from decisions.
 var signatures = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
 
-// A signer is a key whose signatures wait for signatures.
-type signer struct{ crypto.Signer }
+// A signer is a key with a bound on its signatures at once.
+type signer struct {
+	crypto.Signer
+	turns chan struct{} // an element for each signature under way
+}
 
 // Sign implements crypto.Signer.
 func (s signer) Sign(rand io.Reader, digest []byte, opts crypto.SignerOpts) ([]byte, error) {
-	signatures <- struct{}{}
-	defer func() { <-signatures }()
+	s.turns <- struct{}{}
+	defer func() { <-s.turns }()
 	return s.Signer.Sign(rand, digest, opts)
 }

@@ -31,12 +31,9 @@ func (k *slowKey) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) {
 // Signatures of many handshakes leave processors to decisions.
 func TestSignaturesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		before := signatures
-		signatures = make(chan struct{}, 2)
-		defer func() { signatures = before }()
-		key := new(slowKey)
+		key, turns := new(slowKey), make(chan struct{}, 2)
 		for range 100 {
-			go func() { _, _ = signer{key}.Sign(nil, nil, nil) }()
+			go func() { _, _ = signer{key, turns}.Sign(nil, nil, nil) }()
 		}
 		time.Sleep(time.Hour)
 		if key.most.Load() != 2 || key.all.Load() != 100 {
