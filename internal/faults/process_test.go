@@ -21,8 +21,13 @@ import (
 // processVariable makes the test binary a process of the load.
 const processVariable = "WEIR_FAULTS_PROCESS"
 
-// processes make the load, besides the process of the tests.
-const processes = 3
+// processes returns the number of processes of the load.
+func processes() int {
+	if testing.Short() {
+		return 2
+	}
+	return 3
+}
 
 func TestMain(m *testing.M) {
 	if os.Getenv(processVariable) != "" {
@@ -125,7 +130,7 @@ type worker struct {
 type crew struct{ workers []*worker }
 
 func (c *crew) hire() error {
-	for len(c.workers) < processes {
+	for len(c.workers) < processes() {
 		exe, err := os.Executable()
 		if err != nil {
 			return err
