@@ -30,6 +30,7 @@ type Circuit struct {
 	silent   time.Time
 	unproven bool // a probe must find the node fit in all respects
 	suspect  bool // the last call failed, or there was none: the library may have to connect
+	doubted  bool // a check is in progress, see doubt
 	used     bool
 }
 
@@ -172,8 +173,8 @@ func (c *Circuit) answer(p *call) {
 	c.failures, c.silent, c.suspect, c.used = 0, time.Time{}, false, true
 }
 
-// fail records that a call failed. Callers that give up before the breaker's timeout, and timeouts of the library's,
-// count when the node has been silent for half of that timeout.
+// fail records that a call failed. A call that ended before the breaker's timeout without an answer, because its caller
+// gave up or its library did, only causes a check of the node, when the node has been silent for half of that timeout.
 func (c *Circuit) fail(p *call, cause Cause, timedOut bool, err error) {
 	if p.number <= c.answered {
 		return
@@ -186,20 +187,61 @@ func (c *Circuit) fail(p *call, cause Cause, timedOut bool, err error) {
 		c.silent = p.began
 	}
 	silent := cause == CauseTimeout || cause == CauseCaller
-	if silent && !timedOut && time.Since(c.silent) < c.breaker.options.Timeout/2 {
+	if silent && !timedOut {
+		if time.Since(c.silent) >= c.breaker.options.Timeout/2 {
+			c.doubt()
+		}
 		return
 	}
 	if c.failures++; c.failures < opensAfter || c.state.Position != Closed {
 		return
 	}
 	if silent {
-		err = c.breaker.timeout
+		c.openSilent()
+	} else {
+		c.open(err)
 	}
-	if c.open(err); silent {
-		for q := c.waiting.next; q != &c.waiting; q = q.next {
-			q.cut = true
-			q.cancel()
+}
+
+// doubt checks a node from which nobody waited long enough for an answer, with the lock held. The circuit opens if the
+// node does not answer the check: callers with deadlines shorter than a round trip must not open it.
+func (c *Circuit) doubt() {
+	b := c.breaker
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if c.doubted || b.closed || c.state.Position != Closed {
+		return
+	}
+	c.doubted = true
+	c.begun++
+	number := c.begun
+	b.probes.Go(func() {
+		fit, err := c.check(b.options.Timeout/2, false)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.doubted = false
+		switch {
+		case fit:
+			c.answered = max(c.answered, number)
+			c.failures, c.silent = 0, time.Time{}
+		case c.answered > number || c.state.Position != Closed || b.ctx.Err() != nil:
+		case errors.Is(err, context.DeadlineExceeded):
+			c.openSilent()
+		default:
+			c.open(err)
 		}
+	})
+}
+
+// openSilent opens the circuit of a node that does not answer, with its lock held. Calls that wait end.
+func (c *Circuit) openSilent() {
+	c.open(c.breaker.timeout)
+	if c.waiting.next == nil {
+		return
+	}
+	for q := c.waiting.next; q != &c.waiting; q = q.next {
+		q.cut = true
+		q.cancel()
 	}
 }
 
@@ -271,13 +313,7 @@ func (c *Circuit) attempt() bool {
 	c.state.Position = HalfOpen
 	ready := c.unproven
 	c.mu.Unlock()
-	ctx, cancel := context.WithDeadlineCause(b.ctx, time.Now().Add(b.options.Timeout), b.timeout)
-	err := panics.Background(c.engine()+": probe", func() error { return b.options.Probe(ctx, c, ready) })
-	fit := err == nil || !ready && ctx.Err() == nil && b.classify(err) == CauseRejection
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = b.timeout
-	}
-	cancel()
+	fit, err := c.check(b.options.Timeout, ready)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !fit {
@@ -290,6 +326,19 @@ func (c *Circuit) attempt() bool {
 	c.answered = c.begun
 	c.refused.Store(nil)
 	return true
+}
+
+// check runs the engine's probe of the node, and reports whether the node serves.
+func (c *Circuit) check(timeout time.Duration, ready bool) (fit bool, err error) {
+	b := c.breaker
+	ctx, cancel := context.WithDeadlineCause(b.ctx, time.Now().Add(timeout), b.timeout)
+	defer cancel()
+	err = panics.Background(c.engine()+": probe", func() error { return b.options.Probe(ctx, c, ready) })
+	fit = err == nil || !ready && ctx.Err() == nil && b.classify(err) == CauseRejection
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = b.timeout
+	}
+	return fit, err
 }
 
 func (b *Breaker) report(c *Circuit) {
