@@ -76,14 +76,13 @@ type Log struct {
 	stop   chan struct{}
 	done   sync.WaitGroup
 	lost   atomic.Int64
+	logins atomic.Int64 // refused logins since the last tick
 
 	// These belong to the writer.
-	file       *os.File
-	torn       bool // the file ends within a line
-	reported   int64
-	warned     time.Time
-	logins     int // in the time since loginsFrom
-	loginsFrom time.Time
+	file     *os.File
+	torn     bool // the file ends within a line
+	reported int64
+	warned   time.Time
 }
 
 // Open opens the file, which it makes if there is none, with mode 0600, and appends to it. Records
@@ -123,9 +122,10 @@ func open(path string) (*os.File, error) {
 	return file, nil
 }
 
-// Write records. It never waits.
+// Write records. It never waits. Refused logins beyond maxLogins are only counted: in the queue, a
+// flood of them would displace the records of refunds.
 func (l *Log) Write(r Record) {
-	if l == nil {
+	if l == nil || r.Event == Login && l.logins.Add(1) > maxLogins {
 		return
 	}
 	if r.Time.IsZero() {
@@ -183,7 +183,7 @@ func (l *Log) run(panics *guard.Panics) (over bool) {
 	for {
 		select {
 		case r := <-l.queue:
-			l.record(r)
+			l.write(r)
 		case now := <-ticker.C:
 			l.tick(now)
 		case result := <-l.reopen:
@@ -192,7 +192,7 @@ func (l *Log) run(panics *guard.Panics) (over bool) {
 			for {
 				select {
 				case r := <-l.queue:
-					l.record(r)
+					l.write(r)
 				default:
 					l.tick(time.Now())
 					return true
@@ -214,25 +214,11 @@ func (l *Log) exchange() error {
 	return nil
 }
 
-// record writes a record, unless it is one of too many refused logins.
-func (l *Log) record(r Record) {
-	if r.Event == Login {
-		if time.Since(l.loginsFrom) >= loginTime {
-			l.tick(time.Now())
-		}
-		if l.logins++; l.logins > maxLogins {
-			return
-		}
-	}
-	l.write(r)
-}
-
 // tick writes the number of refused logins that have no record, and of lost records.
 func (l *Log) tick(now time.Time) {
-	if l.logins > maxLogins {
-		l.write(Record{Time: now, Event: Login, Result: Refused, Count: int64(l.logins - maxLogins), Detail: "further refused logins"})
+	if more := l.logins.Swap(0) - maxLogins; more > 0 {
+		l.write(Record{Time: now, Event: Login, Result: Refused, Count: more, Detail: "further refused logins"})
 	}
-	l.logins, l.loginsFrom = 0, now
 	if lost := l.lost.Load(); lost > l.reported && l.write(Record{Time: now, Event: Lost, Count: lost - l.reported}) {
 		l.reported = lost
 	}

@@ -105,6 +105,20 @@ func TestFloodOfLogins(t *testing.T) {
 	})
 }
 
+// A flood of refused logins takes no place in the queue from other records.
+func TestFloodOfLoginsLosesNothing(t *testing.T) {
+	l := &Log{queue: make(chan Record, maxQueued)} // no writer: the queue does not empty
+	for range 2 * maxQueued {
+		l.Write(Record{Event: Login, Result: Refused})
+	}
+	for range maxQueued - maxLogins {
+		l.Write(Record{Event: Refund, Result: OK})
+	}
+	if l.Lost() != 0 || len(l.queue) != maxQueued {
+		t.Errorf("%d records are lost, %d wait", l.Lost(), len(l.queue))
+	}
+}
+
 // The file can be moved away and opened again. A file that can't be written loses records, and no
 // more: they are counted, and the next line is whole.
 func TestReopenAndLostRecords(t *testing.T) {
