@@ -186,5 +186,5 @@ type LimitError struct {
 
 // Error implements error.
 func (e *LimitError) Error() string {
-	return "access: too many failed logins, try again in " + e.RetryAfter.Round(time.Second).String()
+	return "access: too many failed logins, try again in " + (e.RetryAfter + time.Second - 1).Truncate(time.Second).String()
 }
