@@ -292,7 +292,7 @@ func (c *serveCommand) greetLines(w io.Writer, s *server.Server) {
 		}
 	}
 	if a := s.AdminAddr(); a != nil {
-		_, _ = fmt.Fprintf(w, "Metrics, status and health on %s. Try:\n  curl%s/v1/status'\n", a, c.curlOptions(a))
+		_, _ = fmt.Fprintf(w, "Metrics, status and health on %s. Try:\n  curl%s/v1/status'\n", a, c.adminOptions(a))
 	}
 	if proxies := lists(c.ProxyProtocol); len(proxies) > 0 {
 		_, _ = fmt.Fprintf(w, "Connections from %s must begin with a header of the PROXY protocol.\n", strings.Join(proxies, ", "))
@@ -302,15 +302,19 @@ func (c *serveCommand) greetLines(w io.Writer, s *server.Server) {
 
 // cliOptions are the options of redis-cli for an address.
 func (c *serveCommand) cliOptions(a net.Addr) string {
-	if a.Network() == "unix" {
-		return " -s " + a.String()
+	login := ""
+	if c.Users != nil {
+		login = " --user USER --pass SECRET"
 	}
-	tls := c.tlsOptions("--tls --cacert", "--cert", "--key")
+	if a.Network() == "unix" {
+		return " -s " + a.String() + login
+	}
+	options := c.tlsOptions("--tls --cacert", "--cert", "--key") + login
 	host, port, err := net.SplitHostPort(near(a))
 	if err != nil || host == "127.0.0.1" {
-		return " -p " + port + tls
+		return " -p " + port + options
 	}
-	return " -h " + host + " -p " + port + tls
+	return " -h " + host + " -p " + port + options
 }
 
 // curlOptions are the options of curl for an address, with the URL up to the path and without its
@@ -318,11 +322,27 @@ func (c *serveCommand) cliOptions(a net.Addr) string {
 func (c *serveCommand) curlOptions(a net.Addr) string {
 	switch {
 	case a.Network() == "unix":
-		return " --unix-socket " + a.String() + " 'http://localhost"
+		return " --unix-socket " + a.String() + c.curlLogin() + " 'http://localhost"
 	case c.TLSCert != nil:
-		return c.tlsOptions("--cacert", "--cert", "--key") + " 'https://" + near(a)
+		return c.tlsOptions("--cacert", "--cert", "--key") + c.curlLogin() + " 'https://" + near(a)
 	}
-	return " 'http://" + near(a)
+	return c.curlLogin() + " 'http://" + near(a)
+}
+
+// adminOptions is curlOptions for the admin listener, which has no TLS at loopback.
+func (c *serveCommand) adminOptions(a net.Addr) string {
+	if tcp, ok := a.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
+		return c.curlLogin() + " 'http://" + near(a)
+	}
+	return c.curlOptions(a)
+}
+
+// curlLogin is the option of curl for a user. The names and the secrets are the user's.
+func (c *serveCommand) curlLogin() string {
+	if c.Users == nil {
+		return ""
+	}
+	return " -u USER:SECRET"
 }
 
 // tlsOptions are a program's options for TLS. The files are the user's.

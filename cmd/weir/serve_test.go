@@ -18,6 +18,7 @@ import (
 
 	"github.com/weirlimit/weir/internal/testcert"
 	"github.com/weirlimit/weir/server"
+	"github.com/weirlimit/weir/server/access"
 )
 
 // TestMain lets a test start this binary as weir itself, as a process of its own.
@@ -153,7 +154,8 @@ func TestLinesToTryNameTheHost(t *testing.T) {
 	}
 }
 
-// With TLS the lines to try work as they are, once the files have their names.
+// With TLS and users the lines to try work as they are, once the files and the user have their
+// names. The admin listener at loopback has no TLS.
 func TestLinesToTryOverTLS(t *testing.T) {
 	a := testcert.New(t)
 	pair, client, dir := a.Issue(t, "weir"), a.Issue(t, "client"), t.TempDir()
@@ -162,13 +164,21 @@ func TestLinesToTryOverTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, more := range [][]string{nil, {"--tls-client-ca", a.File}} {
-		greeting := serve(t, append([]string{"--resp", "0", "--http", "0", "--admin", "off", "--tls-cert", pair.Cert, "--tls-key", pair.Key}, more...)...)
+	users := filepath.Join(dir, "users")
+	hash, err := access.Hash("SECRET")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(users, []byte("user USER on "+hash+" +@all ~*\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, more := range [][]string{nil, {"--tls-client-ca", a.File}, {"--users", users}} {
+		greeting := serve(t, append([]string{"--resp", "0", "--http", "0", "--admin", "0", "--tls-cert", pair.Cert, "--tls-key", pair.Key}, more...)...)
 		lines := regexp.MustCompile(`(?m)^  (.+)$`).FindAllStringSubmatch(greeting, -1)
-		if len(lines) != 2 {
-			t.Fatalf("%d lines to try in %q, want 2", len(lines), greeting)
+		if len(lines) != 3 {
+			t.Fatalf("%d lines to try in %q, want 3", len(lines), greeting)
 		}
-		for i, want := range []string{"1\n100\n99\n0\n", `{"allowed":true,"limit":100,"remaining":9`} {
+		for i, want := range []string{"1\n100\n99\n0\n", `{"allowed":true,"limit":100,"remaining":9`, `{"version":"`} {
 			cmd := exec.Command("sh", "-c", lines[i][1])
 			cmd.Dir = dir
 			if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
