@@ -2,6 +2,7 @@ package server
 
 import (
 	"net"
+	"net/netip"
 
 	"github.com/weirlimit/weir/server/guard"
 	"github.com/weirlimit/weir/server/handshake"
@@ -56,7 +57,7 @@ func (s *Server) listenAt(p *protocol) (l net.Listener, err error) {
 	if isUnix(p.address) {
 		l, err = listenUnix(p.address)
 	} else {
-		l, err = net.Listen("tcp", p.address) //nolint:noctx // there is nothing to wait for that a context could end
+		l, err = net.Listen(tcpNetwork(p.address), p.address) //nolint:noctx // there is nothing to wait for that a context could end
 	}
 	if err != nil {
 		return nil, &ConfigError{Field: p.name, Value: p.address, Problem: why(err), Accept: AddressAccepted}
@@ -73,6 +74,16 @@ func (s *Server) listenAt(p *protocol) (l net.Listener, err error) {
 		s.cfg.Log.Warn("listening beyond this machine without "+lacks+": "+means(p.name, lacks), "protocol", p.name, "address", tcp.String())
 	}
 	return l, nil
+}
+
+// tcpNetwork returns the network of an address. An IPv4 address is one of IPv4 only: 0.0.0.0 would
+// otherwise be all addresses of IPv6 too, which a firewall may not cover.
+func tcpNetwork(address string) string {
+	host, _, _ := net.SplitHostPort(address) // a valid address
+	if addr, err := netip.ParseAddr(host); err == nil && addr.Is4() {
+		return "tcp4"
+	}
+	return "tcp"
 }
 
 // means describes the possibilities of strangers at a protocol that lacks protection.

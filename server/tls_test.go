@@ -421,6 +421,14 @@ func TestListeningBeyondLoopback(t *testing.T) {
 	}
 }
 
+// 0.0.0.0 is all addresses of IPv4, and none of IPv6.
+func TestListeningAtIPv4Only(t *testing.T) {
+	s := start(t, server.Config{RESP: "0.0.0.0:0", HTTP: "off", Admin: "off", Insecure: true})
+	if ip := s.RESPAddr().(*net.TCPAddr).IP; ip.To4() == nil {
+		t.Errorf("0.0.0.0 is listened at as %s", ip)
+	}
+}
+
 // The admin listener has TLS beyond loopback, and none at loopback and at Unix sockets.
 func TestAdminOverTLS(t *testing.T) {
 	a := testcert.New(t)
