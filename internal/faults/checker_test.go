@@ -204,7 +204,11 @@ func TestCheckerFindsMutants(t *testing.T) {
 			do(b, key, op)
 			return algorithm.Verdict{}, store.ErrNothingDone
 		}}, "a call that changed nothing was charged"},
-		"leaves a goroutine": {mutant{close: func() { go func() { <-leak }() }}, "goroutines left"},
+		"leaves a goroutine": {mutant{close: func() {
+			for range 100 { // more than end meanwhile of those before
+				go func() { <-leak }()
+			}
+		}}, "goroutines left"},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
 			m := test.mutant

@@ -106,6 +106,9 @@ func (e *engine) use(ctx context.Context, name string, f func() error) error {
 		if isDial(err) && !errors.Is(err, swap.ErrNothingDone) {
 			return fmt.Errorf("memcached: %s: %w; %w", s.text, err, swap.ErrNothingDone)
 		}
+		if isTimeout(err) {
+			return fmt.Errorf("memcached: %s: %w: %w", s.text, context.DeadlineExceeded, err)
+		}
 		return fmt.Errorf("memcached: %s: %w", s.text, err)
 	}
 	return nil
@@ -118,15 +121,22 @@ func isDial(err error) bool {
 	return slow || ok && op.Op == "dial"
 }
 
+// isTimeout reports whether the time of a command was over. The client has it end a moment before
+// its context does.
+func isTimeout(err error) bool {
+	network, ok := errors.AsType[net.Error](err)
+	return ok && network.Timeout()
+}
+
 // classify returns the cause of an error.
 func classify(err error) store.Cause {
-	network, isNetwork := errors.AsType[net.Error](err)
+	_, isNetwork := errors.AsType[net.Error](err)
 	switch {
 	case errors.Is(err, swap.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, store.ErrUnnamed), errors.Is(err, store.ErrClientTime):
 		return store.CauseCaller
 	case isDial(err), errors.Is(err, errUnconnected):
 		return store.CauseConnection
-	case isNetwork && network.Timeout(): // the time of a command
+	case isTimeout(err):
 		return store.CauseTimeout
 	case isNetwork, hungUp(err), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
 		return store.CauseLost
