@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -36,11 +37,11 @@ var (
 	row      = regexp.MustCompile("^\\| `(weir_\\w+)` \\| (\\w+) \\|([^|]*)\\|")
 )
 
-// exported adds the metrics of a server: "type labels" by name.
-func exported(t *testing.T, s *server.Server, all map[string]string) {
+// exported adds the metrics of a text: "type labels" by name.
+func exported(t *testing.T, text string, all map[string]string) {
 	t.Helper()
 	types, seen := map[string]string{}, map[string]string{}
-	for line := range strings.Lines(get(t, s, "/metrics")) {
+	for line := range strings.Lines(text) {
 		if m := typeLine.FindStringSubmatch(line); m != nil {
 			types[m[1]] = m[2]
 			continue
@@ -79,10 +80,13 @@ func TestMetricsAreDocumented(t *testing.T) {
 	defer db.Close()
 	all := map[string]string{}
 	pair := testcert.New(t).Issue(t, "weir")
-	exported(t, start(t, server.Config{TLSCert: pair.Cert, TLSKey: pair.Key}), all)
-	s := start(t, server.Config{Policies: written(t, policies), Clients: url, ProxyProtocolFrom: []string{"10.0.0.0/8"}})
+	exported(t, get(t, start(t, server.Config{TLSCert: pair.Cert, TLSKey: pair.Key}), "/metrics"), all)
+	s := start(t, server.Config{Users: usersFile(t, "user ops on SECRET +admin\n"), Audit: filepath.Join(t.TempDir(), "audit.jsonl")})
+	res, err := http.Get("http://ops:secret@" + s.AdminAddr().String() + "/metrics")
+	exported(t, read(t, res, err), all)
+	s = start(t, server.Config{Policies: written(t, policies), Clients: url, ProxyProtocolFrom: []string{"10.0.0.0/8"}})
 	post(t, s, "/v1/take", `{"key":"k","limit":"5/1h"}`)
-	exported(t, s, all)
+	exported(t, get(t, s, "/metrics"), all)
 	breaker := store.NewBreaker(store.BreakerOptions{})
 	defer breaker.Close()
 	s = start(t, server.Config{Opened: countedStore{panicStore{memory.New(memory.Options{})}, breaker}})
@@ -94,7 +98,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	defer c.Close()
 	_, _ = fmt.Fprint(c, "WEIR.TAKE k 5/1h\r\n")
 	_, _ = c.Read(make([]byte, 1)) // the connection ends by a panic
-	exported(t, s, all)
+	exported(t, get(t, s, "/metrics"), all)
 	page, err := os.ReadFile("../docs/metrics.md")
 	if err != nil {
 		t.Fatal(err)
