@@ -196,8 +196,12 @@ func (c *checking) quietly(ctx context.Context, d *Decision, from, to int, charg
 	}
 }
 
-// warnUndecided logs at most once a second: while a store is away, every request fails.
+// warnUndecided logs at most once a second: while a store is away, every request fails. It is silent about an open circuit,
+// which the owner of the store logs when it opens.
 func (s *Set) warnUndecided(policy string, err error) {
+	if store.IsCircuitOpen(err) {
+		return
+	}
 	now, last := time.Now().Unix(), s.warnedAt.Load()
 	if now != last && s.warnedAt.CompareAndSwap(last, now) {
 		s.log.Warn("limits that are not enforced were not decided", "policy", policy, "error", store.WithoutKeys(err))

@@ -78,6 +78,9 @@ func TestStartWithoutTheEngine(t *testing.T) {
 				t.Errorf("joint take: %q", got)
 			}
 			until(t, func() bool { return strings.Contains(log.String(), "the engine serves again") })
+			if strings.Contains(log.String(), "the store failed") {
+				t.Errorf("requests are logged although the outage is: %s", log.String())
+			}
 			if status, body := ready(t, s); status != 200 || body != "ok\n" {
 				t.Errorf("ready: %d %s", status, body)
 			}

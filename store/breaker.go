@@ -289,11 +289,25 @@ func TimedOut(ctx context.Context) bool {
 }
 
 // A refusal is the error of calls that a breaker refuses. It does not wrap the cause, which was the error of other calls.
-type refusal struct{ text string }
+type refusal struct {
+	text string
+	open bool // the circuit is open; false: too many calls wait
+}
 
 func (r *refusal) Error() string { return r.text + "; " + ErrNothingDone.Error() }
 
 func (r *refusal) Unwrap() []error { return []error{ErrUnavailable, ErrNothingDone} }
+
+// IsCircuitOpen reports whether err is that of a call which an open circuit refused, or cut short when it opened. The
+// error of a call that was refused because too many calls wait is none. [Breaker.Notify] reports each circuit that opens, so
+// that these errors need no log.
+func IsCircuitOpen(err error) bool {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return r.open
+	}
+	_, cut := errors.AsType[*cutError](err)
+	return cut
+}
 
 // A cutError is the error of a call that was waiting when the circuit opened.
 type cutError struct {

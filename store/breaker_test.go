@@ -134,6 +134,9 @@ func refused(t *testing.T, b store.Binding, key string) {
 	if !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, store.ErrNothingDone) {
 		t.Errorf("%s: %v", key, err)
 	}
+	if !store.IsCircuitOpen(err) {
+		t.Errorf("%v is not that of an open circuit", err)
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the error of a call that did not wait is that of a deadline: %v", err)
 	}
@@ -223,8 +226,12 @@ func TestBreakerOnADeafLibrary(t *testing.T) {
 		for range 25 {
 			wg.Go(func() {
 				began := time.Now()
-				if err := take(binding, "n:a"); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, store.ErrUnavailable) {
+				err := take(binding, "n:a")
+				if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, store.ErrUnavailable) {
 					t.Error(err)
+				}
+				if strings.Contains(err.Error(), "calls wait for it") && store.IsCircuitOpen(err) {
+					t.Error("too many calls are no open circuit: ", err)
 				}
 				if d := time.Since(began); d > 110*time.Millisecond {
 					t.Errorf("a call took %v", d)

@@ -83,7 +83,7 @@ func (c *Circuit) enter(parent context.Context) (*call, error) {
 	if c.calls >= b.options.MaxCalls {
 		p.cancel()
 		b.counts.overflows.Add(1)
-		return nil, &refusal{fmt.Sprintf("%s: %v: %d calls wait for it", c.engine(), ErrUnavailable, c.calls)}
+		return nil, &refusal{text: fmt.Sprintf("%s: %v: %d calls wait for it", c.engine(), ErrUnavailable, c.calls)}
 	}
 	c.calls++
 	c.begun++
@@ -160,7 +160,7 @@ func (p *call) exit(err error) error {
 func (c *Circuit) cutError(err error) error {
 	r := c.refused.Load()
 	if r == nil { // the circuit has closed again
-		r = &refusal{fmt.Sprintf("%s: %v: its circuit opened while the call waited", c.engine(), ErrUnavailable)}
+		r = &refusal{text: fmt.Sprintf("%s: %v: its circuit opened while the call waited", c.engine(), ErrUnavailable)}
 	}
 	return &cutError{r.text, err}
 }
@@ -263,7 +263,8 @@ func (c *Circuit) open(cause error) {
 func (c *Circuit) because(cause error) {
 	c.state.Cause = cause
 	c.refused.Store(&refusal{
-		fmt.Sprintf("%s: %v since %s: %v", c.engine(), ErrUnavailable, c.state.Since.UTC().Format(time.RFC3339),
+		open: true,
+		text: fmt.Sprintf("%s: %v since %s: %v", c.engine(), ErrUnavailable, c.state.Since.UTC().Format(time.RFC3339),
 			strings.ReplaceAll(WithoutKeys(cause), "; "+ErrNothingDone.Error(), "")),
 	})
 }

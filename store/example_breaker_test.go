@@ -43,6 +43,24 @@ func ExampleNewBreaker() {
 	// true true
 }
 
+// A log has the outage, and not each call that was refused because of it.
+func ExampleIsCircuitOpen() {
+	b := down()
+	defer b.Close()
+	for range 4 {
+		if _, err := store.Through(context.Background(), b.Circuit(""), ask); store.IsCircuitOpen(err) {
+			fmt.Println("not logged")
+		} else {
+			fmt.Println(err)
+		}
+	}
+	// Output:
+	// connection refused
+	// connection refused
+	// connection refused
+	// not logged
+}
+
 func ExampleThrough() {
 	b := down()
 	defer b.Close()

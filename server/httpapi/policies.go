@@ -46,8 +46,9 @@ func (s *Server) without(failure error, d weir.Decision) {
 	s.logFailure(failure, "the store failed, and requests are decided without it")
 }
 
+// logFailure logs at most once a second, as failures allows. An open circuit is logged when it opens.
 func (s *Server) logFailure(err error, message string) {
-	if s.failures.open(time.Now()) {
+	if !store.IsCircuitOpen(err) && s.failures.open(time.Now()) {
 		s.opts.Log.Error(message, "error", store.WithoutKeys(err))
 	}
 }

@@ -45,8 +45,11 @@ func (c *conn) failure(err error) string {
 	return "no decision could be made, try again"
 }
 
-// logFailure logs at most once a second: when a store is gone, every request fails.
+// logFailure logs at most once a second: when a store is gone, every request fails. An open circuit is logged when it opens.
 func (s *Server) logFailure(err error, message string) {
+	if store.IsCircuitOpen(err) {
+		return
+	}
 	now, last := time.Now().Unix(), s.failedAt.Load()
 	if now != last && s.failedAt.CompareAndSwap(last, now) {
 		s.options.Logger.Error("resp: "+message, "error", store.WithoutKeys(err))
