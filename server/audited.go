@@ -84,7 +84,7 @@ func (a *audited) close() error {
 		a.stop()
 		a.done.Wait()
 	}
-	return a.Log.Close()
+	return a.Close()
 }
 
 // A source is the state of a source of the configuration.

@@ -210,14 +210,10 @@ func (c Config) check() error {
 	case c.Policies == "" && c.ClientsSnapshot != "":
 		return &ConfigError{"clients-snapshot", strconv.Quote(c.ClientsSnapshot), "there are no policies that would use it", "nothing, or config too"}
 	}
-	if err := c.checkExposed("resp", c.RESP); err != nil {
-		return err
-	}
-	if err := c.checkExposed("http", c.HTTP); err != nil {
-		return err
-	}
-	if err := c.checkExposed("admin", c.Admin); err != nil {
-		return err
+	for _, l := range [][2]string{{"resp", c.RESP}, {"http", c.HTTP}, {"admin", c.Admin}} {
+		if err := c.checkExposed(l[0], l[1]); err != nil {
+			return err
+		}
 	}
 	return c.checkRanges()
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net"
 	"net/netip"
 
@@ -11,13 +12,13 @@ import (
 
 // listen listens on the addresses of the protocols. A connection passes the header of the PROXY
 // protocol, the TLS handshake, and then its protocol.
-func (s *Server) listen() error {
+func (s *Server) listen(ctx context.Context) error {
 	proxies, unix, err := networks("proxy-protocol-from", s.cfg.ProxyProtocolFrom)
 	if err != nil {
 		return err
 	}
 	for _, p := range s.protocols {
-		l, err := s.listenAt(p)
+		l, err := s.listenAt(ctx, p)
 		if err != nil {
 			return err
 		}
@@ -53,9 +54,9 @@ func (p *protocol) isLocal(l net.Listener) bool {
 }
 
 // listenAt listens at the address of a protocol.
-func (s *Server) listenAt(p *protocol) (l net.Listener, err error) {
+func (s *Server) listenAt(ctx context.Context, p *protocol) (l net.Listener, err error) {
 	if isUnix(p.address) {
-		l, err = listenUnix(p.address)
+		l, err = listenUnix(ctx, p.address)
 	} else {
 		l, err = net.Listen(tcpNetwork(p.address), p.address) //nolint:noctx // there is nothing to wait for that a context could end
 	}

@@ -128,19 +128,19 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		s := c.resp()
 		collectDecisions(ch, "resp", s.Allowed, s.Denied)
 		collectFailures(ch, "resp", s.Undecided, s.FailedOpen, s.Local)
-		s.Reasons.Add(c.shakes("resp"))
+		s.Reasons = s.Reasons.Plus(c.shakes("resp"))
 		collectConnections(ch, "resp", s.Connections, s.Accepted, s.Errors, s.Reasons)
 	}
 	if c.http != nil {
 		s := c.http()
 		collectDecisions(ch, "http", s.Allowed, s.Denied)
 		collectFailures(ch, "http", s.Undecided, s.FailedOpen, s.Local)
-		s.Reasons.Add(c.shakes("http"))
+		s.Reasons = s.Reasons.Plus(c.shakes("http"))
 		collectConnections(ch, "http", s.Connections, s.Accepted, s.Errors, s.Reasons)
 	}
 	if c.admin != nil {
 		s := c.admin()
-		s.Reasons.Add(c.shakes("admin"))
+		s.Reasons = s.Reasons.Plus(c.shakes("admin"))
 		collectConnections(ch, "admin", s.Connections, s.Accepted, s.Errors, s.Reasons)
 	}
 	if c.certified != nil {

@@ -27,7 +27,7 @@ func until(t *testing.T, f func() bool) {
 // ready returns the status and the body of /readyz of the admin listener.
 func ready(t *testing.T, s *server.Server) (status int, body string) {
 	t.Helper()
-	res, err := http.Get("http://" + s.AdminAddr().String() + "/readyz") //nolint:noctx // of this process
+	res, err := http.Get("http://" + s.AdminAddr().String() + "/readyz")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,7 +94,7 @@ func (s *Server) Open(ctx context.Context) error {
 	}
 	if err == nil {
 		s.build() //nolint:contextcheck // the protocols have a context of their own, which ends with them
-		err = s.listen()
+		err = s.listen(ctx)
 	}
 	if err != nil {
 		s.closeListeners()
@@ -119,7 +119,7 @@ func (s *Server) Open(ctx context.Context) error {
 	if s.audit != nil {
 		s.audit.follow(s.Status, s.panics) //nolint:contextcheck // until Close
 	}
-	s.outage.follow(s.store) //nolint:contextcheck // until Close
+	s.outage.follow(s.store)
 	return nil
 }
 

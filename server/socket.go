@@ -60,20 +60,20 @@ type socket struct {
 
 // listenUnix listens at an address of unixAddress. It replaces the socket of a process that has
 // ended.
-func listenUnix(address string) (net.Listener, error) {
+func listenUnix(ctx context.Context, address string) (net.Listener, error) {
 	path, query, _ := strings.Cut(strings.TrimPrefix(address, unixScheme), "?mode=")
 	mode, err := strconv.ParseUint(query, 8, 9)
 	if err != nil {
 		return nil, err
 	}
-	if err := removeStale(path); err != nil {
+	if err := removeStale(ctx, path); err != nil {
 		return nil, err
 	}
 	// A mode before the socket has its name: from the first moment nobody else can connect.
 	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		return c.Control(func(fd uintptr) { modeOfSocket(fd, uint32(mode)) })
 	}}
-	l, err := config.Listen(context.Background(), "unix", path)
+	l, err := config.Listen(ctx, "unix", path)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func listenUnix(address string) (net.Listener, error) {
 }
 
 // removeStale removes a socket at which nobody listens.
-func removeStale(path string) error {
+func removeStale(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -99,7 +99,7 @@ func removeStale(path string) error {
 	case info.Mode().Type() != fs.ModeSocket:
 		return errNoSocket
 	}
-	c, err := net.Dial("unix", path)
+	c, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	switch {
 	case err == nil:
 		_ = c.Close()

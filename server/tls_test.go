@@ -269,20 +269,20 @@ func TestCertificatesChangeUnderLoad(t *testing.T) {
 		defer c.Close()
 		return c.ConnectionState().PeerCertificates[0].Subject.CommonName
 	}
-	until := func(what string, is func() bool) {
+	until := func(is func() bool) {
 		for !is() && t.Context().Err() == nil && !t.Failed() {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}
 	a.Replace(t, pair, "second", time.Now().Add(3*24*time.Hour))
-	until("the new certificate", func() bool { return expires() == "second" })
+	until(func() bool { return expires() == "second" })
 	if ready := get(t, s, "/readyz"); !strings.Contains(ready, "warning: the certificate expires within 7 days") {
 		t.Errorf("/readyz says %q", ready)
 	}
 	if err := os.WriteFile(pair.Cert, []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	until("the error", func() bool { return s.Status().Certificate.Refused != "" })
+	until(func() bool { return s.Status().Certificate.Refused != "" })
 	if ready := get(t, s, "/readyz"); !strings.Contains(ready, "warning: the last change of the certificate is refused") {
 		t.Errorf("/readyz says %q", ready)
 	}

@@ -39,11 +39,12 @@ func (r Reason) Refuses() bool { return r <= Handshakes }
 // Counts are how many connections were refused or cut, by reason.
 type Counts [reasons]int64
 
-// Add adds other counts.
-func (c *Counts) Add(other Counts) {
+// Plus returns the sums of two counts.
+func (c Counts) Plus(other Counts) Counts {
 	for r, n := range other {
 		c[r] += n
 	}
+	return c
 }
 
 // Refused returns the number of refused connections.

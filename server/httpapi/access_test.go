@@ -26,7 +26,7 @@ var hashed = sync.OnceValue(func() string {
 })
 
 // withUsers sets users with lines such as "alice +take ~*".
-func withUsers(t *testing.T, lines ...string) (func(*httpapi.Options), *access.Users) {
+func withUsers(t *testing.T, lines ...string) func(*httpapi.Options) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "users")
 	var text strings.Builder
@@ -41,7 +41,7 @@ func withUsers(t *testing.T, lines ...string) (func(*httpapi.Options), *access.U
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(o *httpapi.Options) { o.Users = users }, users
+	return func(o *httpapi.Options) { o.Users = users }
 }
 
 func basic(name, secret string) string {
@@ -58,7 +58,7 @@ func sendAs(s *httpapi.Server, authorization, method, path, body string) *http.R
 }
 
 func TestAuthentication(t *testing.T) {
-	users, _ := withUsers(t, "alice +take ~*")
+	users := withUsers(t, "alice +take ~*")
 	s := newServers(users)
 	for _, c := range []struct {
 		authorization string
@@ -78,7 +78,7 @@ func TestAuthentication(t *testing.T) {
 	}
 	r := httptest.NewRequest(http.MethodPost, "/v1/take", strings.NewReader(`{"key":"k","limit":"1000/1m"}`))
 	r.Header["Authorization"] = []string{basic("alice", "secret"), basic("alice", "wrong")}
-	if res := send(s.data, r); res.StatusCode != 401 {
+	if res := send(s.data, r); res.StatusCode != http.StatusUnauthorized {
 		t.Errorf("two fields: status %d", res.StatusCode)
 	}
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/openapi.yaml": 401, "/nothing": 401, "/v1/check": 401} {
@@ -97,7 +97,7 @@ func TestAuthentication(t *testing.T) {
 
 // After many failures an address has to wait, and says so.
 func TestFailedLoginsHaveToWait(t *testing.T) {
-	users, _ := withUsers(t, "alice +admin")
+	users := withUsers(t, "alice +admin")
 	s := newServer(users)
 	for i := range 100 {
 		res := sendAs(s, basic("alice", strconv.Itoa(i)), "POST", "/v1/take", "")
@@ -113,7 +113,7 @@ func TestFailedLoginsHaveToWait(t *testing.T) {
 
 // Each route has a right, and each right a route.
 func TestRightsOfRoutes(t *testing.T) {
-	users, _ := withUsers(t, "all +@all ~*", "taker +take ~name:a* ~name: ~key:k", "refunder +refund ~name:a ~key:k", "checker +check ~policy:login ~key:*", "admin +admin")
+	users := withUsers(t, "all +@all ~*", "taker +take ~name:a* ~name: ~key:k", "refunder +refund ~name:a ~key:k", "checker +check ~policy:login ~key:*", "admin +admin")
 	s := newServers(users, ruled(t, memory.New(memory.Options{})))
 	listed, routes := httpapi.Rights(), map[string]bool{}
 	for _, h := range []*httpapi.Server{s.data, s.admin} {

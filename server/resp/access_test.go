@@ -99,9 +99,38 @@ func TestAuth(t *testing.T) {
 	c.expect([2]string{"QUIT", "OK"})
 }
 
+// clients are the clients of a server, by user.
+type clients map[string]*client
+
+// loggedIn connects a client for each user.
+func loggedIn(t *testing.T, address string, users ...string) clients {
+	t.Helper()
+	of := clients{}
+	for _, name := range users {
+		of[name] = dial(t, address)
+		of[name].expect([2]string{"AUTH " + name + " secret", "OK"})
+	}
+	return of
+}
+
+func (of clients) send(name, command string) (reply string) {
+	of[name].send(command + "\r\n")
+	return of[name].reply()
+}
+
+// refused requires that the user has no right to the command.
+func (of clients) refused(t *testing.T, name, command string) {
+	t.Helper()
+	if got := of.send(name, command); !strings.HasPrefix(got, "NOPERM ") {
+		t.Errorf("%s: %s: %s", name, command, got)
+	}
+}
+
+const rightOfTaker = "taker +take ~name:api:* ~name: ~name:CL.THROTTLE ~key:a*"
+
 // A command without a right to its name or key changes nothing.
 func TestRightsOfCommands(t *testing.T) {
-	users, path := usersOf(t, "all +@all ~*", "taker +take ~name:api:* ~name: ~name:CL.THROTTLE ~key:a*", "refunder +refund ~name:api:* ~key:a*", "checker +check ~policy:p ~key:*", "admin +admin")
+	users, _ := usersOf(t, "all +@all ~*", rightOfTaker, "refunder +refund ~name:api:* ~key:a*", "checker +check ~policy:p ~key:*", "admin +admin")
 	set := policies(t, `
 policies:
   - {name: p, match: {path: /p*}, key: all, limits: [5/1h]}
@@ -109,22 +138,14 @@ policies:
   - {name: s, match: {path: /p/s}, key: all, limits: [5/1h], mode: shadow}
 `)
 	_, address := start(t, resp.Options{Users: users, Policies: set})
-	of := map[string]*client{}
-	for _, name := range []string{"all", "taker", "refunder", "checker", "admin"} {
-		of[name] = dial(t, address)
-		of[name].expect([2]string{"AUTH " + name + " secret", "OK"})
-	}
+	of := loggedIn(t, address, "all", "taker", "refunder", "checker", "admin")
 	refused := func(name, command string) {
 		t.Helper()
-		of[name].send(command + "\r\n")
-		if got := of[name].reply(); !strings.HasPrefix(got, "NOPERM ") {
-			t.Errorf("%s: %s: %s", name, command, got)
-		}
+		of.refused(t, name, command)
 	}
 	passes := func(name, command string) {
 		t.Helper()
-		of[name].send(command + "\r\n")
-		if got := of[name].reply(); strings.HasPrefix(got, "NO") || strings.HasPrefix(got, "ERR") {
+		if got := of.send(name, command); strings.HasPrefix(got, "NO") || strings.HasPrefix(got, "ERR") {
 			t.Errorf("%s: %s: %s", name, command, got)
 		}
 	}
@@ -167,12 +188,24 @@ policies:
 	of["checker"].expect([2]string{"WEIR.CHECK.CANCEL token", "ERR this is no token; accepted: the one of a decision, as it was given"})
 	passes("admin", "CONFIG GET timeout")
 
-	// a transaction is refused when it is queued
+	if got := of.send("all", "WEIR.PEEK ab 9/1h NAME api"); !strings.HasPrefix(got, "[1 9 9 ") {
+		t.Errorf("refused commands charged the key: %s", got)
+	}
+	if got := of.send("all", "WEIR.CHECK PATH /p"); !strings.HasPrefix(got, "[1 5 3 ") {
+		t.Errorf("two checks that passed: %s", got)
+	}
+}
+
+// A transaction needs its rights when it is queued and when it is carried out.
+func TestRightsOfTransactions(t *testing.T) {
+	users, path := usersOf(t, "all +@all ~*", rightOfTaker)
+	_, address := start(t, resp.Options{Users: users})
+	of := loggedIn(t, address, "all", "taker")
 	of["taker"].expect([2]string{"MULTI", "OK"})
-	refused("taker", "WEIR.RESET ab 9/1h NAME api:1")
+	of.refused(t, "taker", "WEIR.RESET ab 9/1h NAME api:1")
 	of["taker"].expect([2]string{"EXEC", "EXECABORT Transaction discarded because of previous errors."})
 
-	// and when the right goes before it is carried out
+	// the right goes before the transaction is carried out
 	of["taker"].expect([2]string{"MULTI", "OK"})
 	of["taker"].expect([2]string{"WEIR.TAKE ab 9/1h NAME api:2", "QUEUED"})
 	writeUsers(t, path, "taker +take ~name:other ~key:*")
@@ -187,15 +220,8 @@ policies:
 		t.Fatal(err)
 	}
 	of["all"].expect([2]string{"AUTH all secret", "OK"})
-	for _, name := range []string{"api", "api:2"} { // nothing was charged
-		of["all"].send("WEIR.PEEK ab 9/1h NAME " + name + "\r\n")
-		if got := of["all"].reply(); !strings.HasPrefix(got, "[1 9 9 ") {
-			t.Errorf("name %s: %s", name, got)
-		}
-	}
-	of["all"].send("WEIR.CHECK PATH /p\r\n")
-	if got := of["all"].reply(); !strings.HasPrefix(got, "[1 5 3 ") {
-		t.Errorf("two checks that passed: %s", got)
+	if got := of.send("all", "WEIR.PEEK ab 9/1h NAME api:2"); !strings.HasPrefix(got, "[1 9 9 ") {
+		t.Errorf("the refused transaction charged the key: %s", got)
 	}
 }
 
@@ -247,7 +273,7 @@ func TestRedisCLILogsIn(t *testing.T) {
 	_, port, _ := strings.Cut(address, ":")
 	run := func(args ...string) string {
 		t.Helper()
-		out, _ := exec.Command(cli, append([]string{"-p", port, "--no-auth-warning"}, args...)...).CombinedOutput() //nolint:gosec // of the test
+		out, _ := exec.Command(cli, append([]string{"-p", port, "--no-auth-warning"}, args...)...).CombinedOutput()
 		return strings.Join(strings.Fields(string(out)), " ")
 	}
 	for _, c := range []struct {

@@ -124,7 +124,7 @@ func (c *conn) answer(k *call) {
 		}
 		return
 	}
-	if failure, local, allowed := k.decidedWithout(); failure != nil {
+	if local, allowed, failure := k.decidedWithout(); failure != nil {
 		c.counts.Undecided++
 		switch {
 		case local:
@@ -143,21 +143,21 @@ func (c *conn) answer(k *call) {
 }
 
 // decidedWithout returns the failure of the store without which the call was decided, or nil.
-func (k *call) decidedWithout() (failure error, local, allowed bool) {
+func (k *call) decidedWithout() (local, allowed bool, failure error) {
 	switch {
 	case k.check != nil:
 		d := &k.check.decision
-		return d.Err, d.Local, d.Allowed
+		return d.Local, d.Allowed, d.Err
 	case k.without != nil:
-		return k.failure, k.without.Local, true
+		return k.without.Local, true, k.failure
 	}
-	return nil, false, false
+	return false, false, nil
 }
 
 // source is who decided, as the reply has it after ONERROR: 0 for the store, 1 for nobody, because
 // the store failed, 2 for this process.
 func (k *call) source() int64 {
-	switch failure, local, _ := k.decidedWithout(); {
+	switch local, _, failure := k.decidedWithout(); {
 	case failure == nil:
 		return 0
 	case local:

@@ -120,7 +120,7 @@ func (c *conn) run() {
 		args, size, need, err := c.parser().next(c.in[c.start:c.end], c.args[:0])
 		c.args, c.need = args, need
 		if err != nil {
-			if err == errTLS {
+			if errors.Is(err, errTLS) {
 				c.server.guard.Count(guard.TLS, c.net.RemoteAddr().String())
 			}
 			c.fail("ERR " + err.Error())
