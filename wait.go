@@ -138,11 +138,11 @@ func (l *Limiter) hopeless(ctx context.Context, b *bound, key string, w *waiter)
 	}
 	inspector, ok := b.binding.(store.Inspector)
 	if _, limited := ctx.Deadline(); !ok || !limited || l.lines.failure(w) != nil {
-		return true, nil
+		return true, nil //nolint:nilerr // after a failure waiters decide without the store
 	}
 	state, start, err := inspector.Inspect(ctx, key, l.time(b))
 	if err != nil {
-		return true, l.inspectFailed(ctx, key, w, err)
+		return true, l.inspectFailed(ctx, key, err)
 	}
 	now, program := start, inspector.Program()
 	costs, sure := l.lines.ahead(key, w, b.capacity)
@@ -169,7 +169,7 @@ func (l *Limiter) hopeless(ctx context.Context, b *bound, key string, w *waiter)
 
 // inspectFailed reports a failure of the store to all waiters of the key. It returns the error, or
 // nil if the waiters decide without the store.
-func (l *Limiter) inspectFailed(ctx context.Context, key string, w *waiter, err error) error {
+func (l *Limiter) inspectFailed(ctx context.Context, key string, err error) error {
 	l.lines.fail(ctx, key, nil, err)
 	if l.denies(ctx, err) {
 		return err

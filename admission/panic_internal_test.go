@@ -2,7 +2,6 @@ package admission
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net/http/httptest"
 	"sync/atomic"
@@ -26,7 +25,7 @@ func (f *frail) giveBack(context.Context) error      { panic("give back") }
 func TestPanicsWhileARequestIsRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f frail
-		h := newHeld(&Gate{opts: Options{Log: slog.New(slog.NewTextHandler(io.Discard, nil))}}, httptest.NewRequest("GET", "/", nil), 0, &f)
+		h := newHeld(&Gate{opts: Options{Log: slog.New(slog.DiscardHandler)}}, httptest.NewRequest("GET", "/", nil), 0, &f)
 		h.renewEvery(30 * time.Second)
 		time.Sleep(21*time.Second + 500*time.Millisecond)
 		if n := f.renewals.Load(); n != 2 {

@@ -88,7 +88,7 @@ func mostUsed(states []Former, now int64) (index int, units int64) {
 }
 
 // used returns how many units are used.
-func (f Former) used(now int64) int64 {
+func (f *Former) used(now int64) int64 {
 	_, d := f.Program.machine.take(f.State, 0, now)
 	return f.Program.capacity - d.Remaining
 }

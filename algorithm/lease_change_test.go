@@ -45,7 +45,8 @@ func TestLeaseLengthChanges(t *testing.T) {
 				t.Fatalf("%s %d: read as %s, error %v", a.Head(), a.State, read.Head(), err)
 			}
 			var r algorithm.Result
-			if kind := rapid.IntRange(0, 4).Draw(t, "kind"); kind < 2 || len(places) == 0 {
+			switch kind := rapid.IntRange(0, 4).Draw(t, "kind"); {
+			case kind < 2 || len(places) == 0:
 				cost := rapid.Int64Range(1, 3).Draw(t, "cost")
 				if a, r = a.Apply(p, algorithm.Op{Cost: cost}, now); r.Allowed != (used+cost <= count) {
 					t.Fatalf("%v at %d: %d of %d are used, and a take of %d is %+v", p.Limit(), now, used, count, cost, r)
@@ -53,7 +54,7 @@ func TestLeaseLengthChanges(t *testing.T) {
 				if r.Allowed {
 					places, used = append(places, holding{cost, now + int64(r.ResetAfter), p}), used+cost
 				}
-			} else {
+			default:
 				i := rapid.IntRange(0, len(places)-1).Draw(t, "place")
 				h := places[i]
 				op := algorithm.Op{Kind: algorithm.Cancel, Cost: h.units, End: h.end}

@@ -53,7 +53,7 @@ func TestBindingsAreBounded(t *testing.T) {
 // Stores have local limits of their own, also those of types that can't be compared.
 func TestStoresHaveLocalLimits(t *testing.T) {
 	one, other := &absentStore{}, &absentStore{}
-	if localOf(one) != localOf(one) || localOf(one) == localOf(other) {
+	if l := localOf(one); l != localOf(one) || l == localOf(other) {
 		t.Error("two stores share local limits")
 	}
 	if localOf(*one) != localOf(*other) {

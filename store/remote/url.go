@@ -59,22 +59,8 @@ func parse(text string, o Options) (*address, Options, error) {
 	if a.host, err = hostPort(strings.TrimSuffix(rest, "/")); err != nil {
 		return nil, o, err
 	}
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return nil, o, errors.New("remote: URL has parameters that can't be read; accepted: name=value&name=value")
-	}
-	var secure urltls.Parameters
-	for name, list := range values {
-		if err := o.set(name, list, scheme == tlsScheme, &secure); err != nil {
-			return nil, o, err
-		}
-	}
-	if scheme == tlsScheme {
-		if a.tls, err = secure.Config(); err != nil {
-			return nil, o, fmt.Errorf("remote: URL has %w", err)
-		}
-	}
-	return a, o, nil
+	a.tls, err = o.setAll(query, scheme == tlsScheme)
+	return a, o, err
 }
 
 // setUser reads user:secret.
@@ -98,6 +84,28 @@ func hostPort(text string) (string, error) {
 		return "", fmt.Errorf("remote: URL has the server %.100q; accepted: host, host:port or [IPv6]:port", text)
 	}
 	return net.JoinHostPort(host, port), nil
+}
+
+// setAll sets the parameters of a URL, and returns the configuration of TLS, or nil without TLS.
+func (o *Options) setAll(query string, overTLS bool) (*tls.Config, error) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, errors.New("remote: URL has parameters that can't be read; accepted: name=value&name=value")
+	}
+	var secure urltls.Parameters
+	for name, list := range values {
+		if err := o.set(name, list, overTLS, &secure); err != nil {
+			return nil, err
+		}
+	}
+	if !overTLS {
+		return nil, nil //nolint:nilnil // no TLS
+	}
+	config, err := secure.Config()
+	if err != nil {
+		return nil, fmt.Errorf("remote: URL has %w", err)
+	}
+	return config, nil
 }
 
 // set sets an option that the program left open, or a parameter of TLS.
