@@ -10,8 +10,8 @@ import (
 const (
 	maxPattern = 512
 	maxRegexes = 256 // of all policies: each is matched against the path of every request
-	// maxSteps is the most instructions of all regular expressions without a warning. One takes up
-	// to 10 ns for each byte of a path: 10 ms for 2 KB.
+	// maxSteps is the most instructions of all regular expressions without a warning. One takes
+	// about 10 ns for each byte of a path in the worst case: 10 ms for 2 KB.
 	maxSteps    = 500
 	regexPrefix = "regex:"
 	pathsTaken  = "a path that begins with /, such as /login, /api/** or /users/*/posts, ** for all, or regex: and a regular expression"
@@ -42,7 +42,7 @@ func (p *problems) paths(texts []string, field string) []pathPattern {
 		if pattern.regex != nil {
 			before := p.steps
 			if p.steps += steps(pattern.regex); before <= maxSteps && p.steps > maxSteps {
-				p.warnf(f, "brings the regular expressions of the file to %d instructions, each of which takes up to 10 ns for each byte "+
+				p.warnf(f, "brings the regular expressions of the file to %d instructions, each of which takes up to about 10 ns for each byte "+
 					"of a path; accepted without a warning: at most %d in all, and patterns with * and **", p.steps, maxSteps)
 			}
 			if p.regexes++; p.regexes == maxRegexes+1 {
