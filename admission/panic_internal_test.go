@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
@@ -25,7 +26,7 @@ func (f *frail) giveBack(context.Context) error      { panic("give back") }
 func TestPanicsWhileARequestIsRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f frail
-		h := newHeld(&Gate{opts: Options{Log: slog.New(slog.DiscardHandler)}}, httptest.NewRequest("GET", "/", nil), 0, &f)
+		h := newHeld(&Gate{opts: Options{Log: slog.New(slog.DiscardHandler)}}, httptest.NewRequest(http.MethodGet, "/", nil), 0, &f)
 		h.renewEvery(30 * time.Second)
 		time.Sleep(21*time.Second + 500*time.Millisecond)
 		if n := f.renewals.Load(); n != 2 {
