@@ -23,8 +23,10 @@ const (
 	// failureMemory bounds the memory of both limits. Beyond it new addresses share a budget.
 	failureMemory = 8 << 20
 
-	maxWaiting    = 64 // verifications that wait for their turn
-	maxPerAddress = 4  // of them of one address
+	maxWaiting = 64 // verifications that wait for their turn
+	// maxPerAddress is how many of them may be of one address. After a restart the users of one
+	// machine, or of one Unix socket, log in at once.
+	maxPerAddress = maxWaiting / 4
 	waitTimeout   = 5 * time.Second
 )
 

@@ -212,6 +212,30 @@ func TestFloodDoesNotSlowVerifiedClients(t *testing.T) {
 	})
 }
 
+// Users of one address may log in at once, as after a restart.
+func TestUsersOfOneAddressLogInAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var file strings.Builder
+		for i := range 12 {
+			file.WriteString(strings.Replace(alice("right"), "alice", fmt.Sprint("user", i), 1))
+		}
+		u, _, _ := open(t, file.String())
+		hold := make(chan struct{})
+		u.logins.verify = func(*hash, string) bool { <-hold; return true }
+		var all sync.WaitGroup
+		for i := range 12 {
+			all.Go(func() {
+				if _, err := u.Login(t.Context(), fmt.Sprint("user", i), "right", from("192.0.2.1")); err != nil {
+					t.Errorf("user%d: %v", i, err)
+				}
+			})
+		}
+		synctest.Wait()
+		close(hold)
+		all.Wait()
+	})
+}
+
 // Connections of a pool that log in at once cost one verification, and no failure.
 func TestPoolLogsInAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
