@@ -36,8 +36,8 @@ type Guarded interface{ Breaker() *Breaker }
 // have failed, by timeouts, connections that could not be made or an engine that refuses everybody, a circuit opens: from then on
 // calls return at once, with an error that is [ErrUnavailable] and [ErrNothingDone]. A probe in the background closes
 // the circuit when the engine serves again. A call that failed does not count if the engine has meanwhile carried out
-// one that began later: then only this call is slow, such as one on a locked row. Calls that end before the timeout because
-// their callers gave up open a circuit only if the engine does not answer a check either.
+// one that began later: then only this call is slow, such as one on a locked row. Calls that waited for less than
+// half of the timeout, because their callers gave up, open a circuit only if the engine does not answer a check either.
 //
 // An engine of several nodes has a [Circuit] for each, so that a node that hangs does not close the others.
 //

@@ -362,6 +362,26 @@ func TestBreakerOnCallersWhoGiveUp(t *testing.T) {
 	})
 }
 
+// The timeout of several calls together, of which one has little left, opens no circuit of an engine that serves.
+func TestBreakerOnTheRestOfATimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newFakeEngine()
+		b, binding := e.breaker(t, store.BreakerOptions{})
+		defer b.Close()
+		e.slowKeys["n:slow"] = true
+		for range 20 {
+			ctx, cancel := b.Within(t.Context(), time.Millisecond)
+			if _, err := binding.Do(ctx, "n:slow", algorithm.Op{Cost: 1}, store.OwnClock); !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+			cancel()
+		}
+		if s := b.State(); s.Position != store.Closed || !s.Since.IsZero() {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
 // A node that hangs closes no other, and a batch is refused from its first request on.
 func TestBreakerOfSeveralNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -147,7 +147,7 @@ func (p *call) exit(err error) error {
 		b.count(cause)
 		return c.cutError(err)
 	case cause != CauseCaller || ended:
-		c.fail(p, cause, timedOut, err)
+		c.fail(p, cause, err)
 	}
 	b.count(cause)
 	if timedOut && !errors.Is(err, context.DeadlineExceeded) {
@@ -173,9 +173,9 @@ func (c *Circuit) answer(p *call) {
 	c.failures, c.silent, c.suspect, c.used = 0, time.Time{}, false, true
 }
 
-// fail records that a call failed. A call that ended before the breaker's timeout without an answer, because its caller
-// gave up or its library did, only causes a check of the node, when the node has been silent for half of that timeout.
-func (c *Circuit) fail(p *call, cause Cause, timedOut bool, err error) {
+// fail records that a call failed. A call that waited for less than half of the breaker's timeout, because its caller gave
+// up or other steps took the time, only causes a check of the node, when the node has been silent for that long.
+func (c *Circuit) fail(p *call, cause Cause, err error) {
 	if p.number <= c.answered {
 		return
 	}
@@ -187,8 +187,8 @@ func (c *Circuit) fail(p *call, cause Cause, timedOut bool, err error) {
 		c.silent = p.began
 	}
 	silent := cause == CauseTimeout || cause == CauseCaller
-	if silent && !timedOut {
-		if time.Since(c.silent) >= c.breaker.options.Timeout/2 {
+	if half := c.breaker.options.Timeout / 2; silent && time.Since(p.began) < half {
+		if time.Since(c.silent) >= half {
 			c.doubt()
 		}
 		return
