@@ -12,7 +12,8 @@ import (
 // calls are served.
 func TestPanicInASwapIsTheCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &Store{timeout: time.Minute, lines: lines{busy: map[string][]*waiter{}}, recent: newRecent(time.Minute)} // no client
+		s := &Store{timeout: time.Minute, lines: lines{busy: map[string][]*waiter{}}, recent: newRecent(time.Minute)}
+		s.client.Store(&client{}) // panics
 		for range 2 {
 			raised := func() (value any) {
 				defer func() { value = recover() }()
