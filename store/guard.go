@@ -29,8 +29,8 @@ func through[T any](ctx context.Context, c *Circuit, kind CallKind, f func(conte
 		return runApart(p, f)
 	}
 	err = errUnfinished
-	defer func() { err = p.exit(err) }()
-	result, err = f(p.ctx) //nolint:contextcheck // it is derived from ctx
+	defer func() { err = p.exit(err) }() //nolint:contextcheck // a check outlives the call
+	result, err = f(p.ctx)               //nolint:contextcheck // it is derived from ctx
 	return result, err
 }
 
@@ -158,7 +158,7 @@ func (g *guard) Do(ctx context.Context, key string, op algorithm.Op, now int64) 
 		return runApart(p, func(ctx context.Context) (algorithm.Verdict, error) { return g.inner.Do(ctx, key, op, now) })
 	}
 	err = errUnfinished
-	defer func() { err = p.exit(err) }()
+	defer func() { err = p.exit(err) }()     //nolint:contextcheck // a check outlives the call
 	v, err = g.inner.Do(p.ctx, key, op, now) //nolint:contextcheck // it is derived from ctx
 	return v, err
 }
@@ -189,7 +189,7 @@ func (g *guardedStamper) DoStamped(ctx context.Context, key string, op algorithm
 		return r.Verdict, r.at, err
 	}
 	err = errUnfinished
-	defer func() { err = p.exit(err) }()
+	defer func() { err = p.exit(err) }()                  //nolint:contextcheck // a check outlives the call
 	v, at, err = g.stamper.DoStamped(p.ctx, key, op, now) //nolint:contextcheck // it is derived from ctx
 	return v, at, err
 }
@@ -286,7 +286,7 @@ func (g *guardedBatcher) takeMany(
 		return append(decisions, made...), err
 	}
 	err = errUnfinished
-	defer func() { err = p.exit(err) }()
+	defer func() { err = p.exit(err) }()                                 //nolint:contextcheck // a check outlives the call
 	decisions, err = g.batcher.TakeMany(p.ctx, requests, now, decisions) //nolint:contextcheck // it is derived from ctx
 	return decisions, err
 }
