@@ -144,7 +144,7 @@ func (f *findings) charges(at state, all, after, doubts int64, lost loss, used f
 		f.wrong = append(f.wrong, fmt.Sprintf("%v, key %d: %v", l, at.key, err))
 	case charged < after:
 		f.wrong = append(f.wrong, fmt.Sprintf("%v, key %d: %d units charged, and %d admitted", l, at.key, charged, after))
-	case charged > all+doubts && !lost.any(): // a loss takes returned units too
+	case charged > all+doubts && !lost.any(): // a loss may be of returned units
 		f.wrong = append(f.wrong, fmt.Sprintf("%v, key %d: %d units charged, %d admitted and %d unknown: a call that changed nothing was charged",
 			l, at.key, charged, all, doubts))
 	}
