@@ -69,7 +69,7 @@ install() {
     "${apt[@]}" update || echo 'apt-get update failed: the lists that are there are used'
     "${apt[@]}" install -y --no-install-recommends "${packages[@]}" </dev/null || return
   fi
-  npm ci --silent --no-audit --no-fund --prefix server/resp/testdata/node
+  npm ci --silent --no-audit --no-fund --prefix internal/server/resp/testdata/node
 }
 
 # in_module DIRECTORY COMMAND...

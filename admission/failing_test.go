@@ -13,10 +13,10 @@ import (
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/admission"
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/redis"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 // A failingStore fails at once. Each has local limits of its own.
@@ -40,7 +40,7 @@ func (waitingStore) Do(ctx context.Context, _ string, _ algorithm.Op, _ int64) (
 
 // Pitfall H6: what a store's failure does is the policy's choice, on an engine that goes away and comes back.
 func TestH6RedisGoesAway(t *testing.T) {
-	server := engine.Redis(t)
+	server := testengine.Redis(t)
 	s, err := redis.Open(t.Context(), server.URL(), redis.Options{Prefix: "h6", Timeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestLeasesOnRedis(t *testing.T) {
 	}
 }
 
-var redisServer = engine.Shared(func(t testing.TB) *engine.Server { return engine.Redis(t) })
+var redisServer = testengine.Shared(func(t testing.TB) *testengine.Server { return testengine.Redis(t) })
 
 // A request that its client gave up is not the store's failure.
 func TestGoneIsNoFailureOfTheStore(t *testing.T) {

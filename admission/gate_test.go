@@ -12,14 +12,14 @@ import (
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/admission"
 	"github.com/weirlimit/weir/identity"
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/store"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 func TestMain(m *testing.M) {
 	m.Run()
-	engine.Close()
+	testengine.Close()
 }
 
 func limiter(t testing.TB, text string, o ...weir.Option) *weir.Limiter {

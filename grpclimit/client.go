@@ -10,7 +10,7 @@ import (
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/admission"
-	"github.com/weirlimit/weir/pacing"
+	"github.com/weirlimit/weir/internal/pacing"
 )
 
 // DefaultMaxWait is how long a call waits, at most, because its server has said so, unless ClientOptions say otherwise.

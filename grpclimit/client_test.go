@@ -22,7 +22,7 @@ import (
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/grpclimit"
 	"github.com/weirlimit/weir/httplimit/header"
-	"github.com/weirlimit/weir/pacing"
+	"github.com/weirlimit/weir/internal/pacing"
 )
 
 // within serves s within a bubble of synctest, whose time is not real, and returns a client of its, and what ends both.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/admission"
-	"github.com/weirlimit/weir/pacing"
+	"github.com/weirlimit/weir/internal/pacing"
 )
 
 // unsent is the error of a call that a Client has not sent. It is a status, and also what it wraps.

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weirlimit/weir/httplimit/header"
-	"github.com/weirlimit/weir/pacing"
+	"github.com/weirlimit/weir/internal/pacing"
 )
 
 // saidBy is what an answer says of when others may come: a RetryInfo, or else fields of HTTP.

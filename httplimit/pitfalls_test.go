@@ -20,10 +20,10 @@ import (
 	"github.com/weirlimit/weir/httplimit/header"
 	"github.com/weirlimit/weir/identity"
 	"github.com/weirlimit/weir/identity/bearer"
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/redis"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 // Pitfall H1: Retry-After is whole seconds, rounded up, never 0, and who waits for so long passes.
@@ -48,7 +48,7 @@ func TestH1RetryAfter(t *testing.T) {
 
 // Pitfall H6: while the store can't decide, requests are answered as was chosen, with no word of why.
 func TestH6StoreErrors(t *testing.T) {
-	server := engine.Redis(t)
+	server := testengine.Redis(t)
 	s, err := redis.Open(t.Context(), server.URL(), redis.Options{Timeout: time.Second})
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/httplimit/header"
-	"github.com/weirlimit/weir/pacing"
+	"github.com/weirlimit/weir/internal/pacing"
 )
 
 // DefaultMaxWait is the longest that a Transport lets a server make a request wait, unless TransportOptions say otherwise.

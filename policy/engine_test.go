@@ -6,19 +6,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/store/redis"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 func TestMain(m *testing.M) {
 	m.Run()
-	engine.Close()
+	testengine.Close()
 }
 
-var redisServer = engine.Shared(func(t testing.TB) *engine.Server { return engine.Redis(t) })
+var redisServer = testengine.Shared(func(t testing.TB) *testengine.Server { return testengine.Redis(t) })
 
-func openRedis(t *testing.T, server *engine.Server, prefix string) *redis.Store {
+func openRedis(t *testing.T, server *testengine.Server, prefix string) *redis.Store {
 	t.Helper()
 	s, err := redis.Open(t.Context(), server.URL(), redis.Options{Prefix: prefix, Timeout: time.Second})
 	if err != nil {
@@ -77,7 +77,7 @@ func TestTokensOnRedis(t *testing.T) {
 
 // While the store is away each policy does as it says.
 func TestOnStoreError(t *testing.T) {
-	server := engine.Redis(t)
+	server := testengine.Redis(t)
 	s := newSet(t, `
 policies:
   - {name: deny, match: {path: [/deny, /both]}, key: client_ip, limits: [fixed-window 10/24h]}
@@ -129,7 +129,7 @@ policies:
 
 // What is not enforced is counted as failed, and what Explain says is what the policies then do.
 func TestShadowsAndExplanationsWhileTheStoreIsAway(t *testing.T) {
-	server := engine.Redis(t)
+	server := testengine.Redis(t)
 	s := newSet(t, `
 policies:
   - {name: shadow, match: {path: /shadow}, key: client_ip, limits: [fixed-window 1/24h], mode: shadow}

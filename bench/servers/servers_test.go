@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weirlimit/weir/store/storetest/engine"
+	"github.com/weirlimit/weir/internal/testengine"
 )
 
 func startRedis(t *testing.T) *target {
 	t.Helper()
-	engine.Redis(t) // skips the test without Redis
+	testengine.Redis(t) // skips the test without Redis
 	for _, r := range targets(t.TempDir()) {
 		if r.script {
 			if err := r.begin(); err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/weirlimit/weir/algorithm/bounds"
+	"github.com/weirlimit/weir/internal/bounds"
 )
 
 // boundsCommand prints what each algorithm admits at worst, as the Markdown table of docs/algorithms.md.

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weirlimit/weir/store/storetest/engine"
+	"github.com/weirlimit/weir/internal/testengine"
 )
 
 // clientDatabases are databases without tables.
 var clientDatabases = map[string]func(t *testing.T) string{
 	"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "clients.db") },
-	"postgres": func(t *testing.T) string { return engine.Postgres(t).URL() },
+	"postgres": func(t *testing.T) string { return testengine.Postgres(t).URL() },
 }
 
 // A step is a run of the program, and what it should print.

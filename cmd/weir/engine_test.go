@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weirlimit/weir/store/storetest/engine"
+	"github.com/weirlimit/weir/internal/testengine"
 )
 
 // patience is a timeout beyond the reach of tests on a busy machine.
@@ -175,15 +175,15 @@ type backend struct {
 	kill, start func(t *testing.T)
 }
 
-func ofEngine(s *engine.Server) backend {
+func ofEngine(s *testengine.Server) backend {
 	return backend{s.URL(), func(t *testing.T) { s.Kill(t) }, func(t *testing.T) { s.Start(t) }}
 }
 
 // backends start each kind of engine.
 var backends = map[string]func(t *testing.T) backend{
-	"redis":     func(t *testing.T) backend { return ofEngine(engine.Redis(t)) },
-	"postgres":  func(t *testing.T) backend { return ofEngine(engine.Postgres(t)) },
-	"memcached": func(t *testing.T) backend { return ofEngine(engine.Memcached(t)) },
+	"redis":     func(t *testing.T) backend { return ofEngine(testengine.Redis(t)) },
+	"postgres":  func(t *testing.T) backend { return ofEngine(testengine.Postgres(t)) },
+	"memcached": func(t *testing.T) backend { return ofEngine(testengine.Memcached(t)) },
 	"weir": func(t *testing.T) backend {
 		d := startDaemon(t, "memory", "--trust-client-time")
 		return backend{

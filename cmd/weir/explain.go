@@ -8,10 +8,10 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/weirlimit/weir/internal/engines"
+	"github.com/weirlimit/weir/internal/server"
+	"github.com/weirlimit/weir/internal/server/checks"
 	"github.com/weirlimit/weir/policy"
-	"github.com/weirlimit/weir/server"
-	"github.com/weirlimit/weir/server/checks"
-	"github.com/weirlimit/weir/server/engines"
 )
 
 type policyExplain struct {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir"
-	"github.com/weirlimit/weir/algorithm/bounds"
+	"github.com/weirlimit/weir/internal/bounds"
 )
 
 // limitCommand explains limits.

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/weirlimit/weir/server"
+	"github.com/weirlimit/weir/internal/server"
 )
 
 func TestSoftMemoryLimit(t *testing.T) {

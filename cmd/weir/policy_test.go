@@ -9,7 +9,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/weirlimit/weir/store/storetest/engine"
+	"github.com/weirlimit/weir/internal/testengine"
 )
 
 // exampleConfig is the file that the README shows.
@@ -196,7 +196,7 @@ func TestExplainRefuses(t *testing.T) {
 
 // What explain shows of an engine is what a server has left there, and it leaves that as it is.
 func TestExplainShowsWhatIsInTheEngine(t *testing.T) {
-	url := engine.Redis(t).URL()
+	url := testengine.Redis(t).URL()
 	d := startDaemon(t, url, "--config", exampleConfig)
 	const login = `{"method":"POST","path":"/login","client_ip":"192.0.2.7","attributes":{"user":"bob"}}`
 	for range 2 {

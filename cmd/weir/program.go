@@ -12,9 +12,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/weirlimit/weir/internal/server"
 	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/policy/clients"
-	"github.com/weirlimit/weir/server"
 	"github.com/weirlimit/weir/store/memory"
 	"github.com/weirlimit/weir/store/postgres"
 )

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weirlimit/weir/store/storetest/engine"
+	"github.com/weirlimit/weir/internal/testengine"
 )
 
 // ruleFile is a file of policies that a test edits.
@@ -218,7 +218,7 @@ func TestPlansChangeLive(t *testing.T) {
 
 // With a snapshot a server starts while the database is away. Without one it does not.
 func TestStartWithoutTheDatabase(t *testing.T) {
-	e := engine.Postgres(t)
+	e := testengine.Postgres(t)
 	for _, args := range [][]string{{"db", "migrate"}, {"clients", "set", "bad", "--plan", "blocked"}} {
 		if _, log, code := runProgram(append(args, "--database", e.URL())...); code != exitOK {
 			t.Fatal(log)
@@ -246,7 +246,7 @@ func TestStartWithoutTheDatabase(t *testing.T) {
 
 // When the engine is gone each policy does what it says.
 func TestPoliciesWithoutTheEngine(t *testing.T) {
-	e := engine.Redis(t)
+	e := testengine.Redis(t)
 	d := startDaemon(t, e.URL(), "--config", string(newRules(t)))
 	for _, path := range []string{"/denies", "/allows", "/local"} {
 		if c := d.check(t, path, "", 1); !c.Allowed || c.Failed {

@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/weirlimit/weir/internal/server"
 	"github.com/weirlimit/weir/policy/clients"
-	"github.com/weirlimit/weir/server"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/memory"
 )

@@ -16,9 +16,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/weirlimit/weir/internal/server"
+	"github.com/weirlimit/weir/internal/server/access"
 	"github.com/weirlimit/weir/internal/testcert"
-	"github.com/weirlimit/weir/server"
-	"github.com/weirlimit/weir/server/access"
 )
 
 // TestMain lets a test start this binary as weir itself, as a process of its own.

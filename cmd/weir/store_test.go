@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weirlimit/weir/store/storetest/engine"
+	"github.com/weirlimit/weir/internal/testengine"
 )
 
 // verdict drops the waits, which depend on when a request comes, from replies.
@@ -165,7 +165,7 @@ func TestEngineGoesAndComesBack(t *testing.T) {
 
 // Three servers in a chain: what the last of them decides is what the first answers.
 func TestServersInAChain(t *testing.T) {
-	first := startDaemon(t, engine.Redis(t).URL())
+	first := startDaemon(t, testengine.Redis(t).URL())
 	second := startDaemon(t, "weir://"+first.resp)
 	third := startDaemon(t, "weir://"+second.resp)
 	for i, s := range []struct{ command, want string }{
@@ -185,8 +185,8 @@ func TestServersInAChain(t *testing.T) {
 
 func TestServeOverManyRedisServers(t *testing.T) {
 	for kind, url := range map[string]func() string{
-		"cluster":  func() string { return engine.RedisCluster(t).URL() },
-		"sentinel": func() string { return engine.RedisSentinel(t).URL() },
+		"cluster":  func() string { return testengine.RedisCluster(t).URL() },
+		"sentinel": func() string { return testengine.RedisSentinel(t).URL() },
 	} {
 		d := startDaemon(t, withTimeout("redis", url()))
 		var commands, want []string

@@ -10,7 +10,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/weirlimit/weir/server/access"
+	"github.com/weirlimit/weir/internal/server/access"
 )
 
 // usersCommand edits and checks the file of users.

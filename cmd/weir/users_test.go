@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weirlimit/weir/server/access"
+	"github.com/weirlimit/weir/internal/server/access"
 )
 
 func TestUsersAddCheckAndDelete(t *testing.T) {

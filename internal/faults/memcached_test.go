@@ -7,15 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weirlimit/weir/store/storetest/engine"
+	"github.com/weirlimit/weir/internal/testengine"
 )
 
-func memcached(server *engine.Server) system {
+func memcached(server *testengine.Server) system {
 	return system{name: "memcached", url: server.URL(), timeout: "timeout", prefix: "prefix"}
 }
 
 func TestMemcached(t *testing.T) {
-	server := engine.Memcached(t)
+	server := testengine.Memcached(t)
 	s := memcached(server).suite(t)
 	s.suffer(t, killed(server, "all"))
 	s.suffer(t, stopped(server))
@@ -27,7 +27,7 @@ func TestMemcached(t *testing.T) {
 // A server with -M refuses new values when its memory is full. The memory is divided by the size of
 // values, so the fill has all sizes of records.
 func TestMemcachedFull(t *testing.T) {
-	server := engine.Memcached(t, "-M", "-m", "2")
+	server := testengine.Memcached(t, "-M", "-m", "2")
 	s := memcached(server)
 	s.name = "memcached -M"
 	s = s.suite(t)
@@ -52,7 +52,7 @@ func TestMemcachedFull(t *testing.T) {
 }
 
 // ask sends commands and returns when the reply to the last arrives.
-func ask(t testing.TB, server *engine.Server, commands string) {
+func ask(t testing.TB, server *testengine.Server, commands string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", server.Addr())
 	if err != nil {

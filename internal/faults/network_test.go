@@ -4,25 +4,25 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weirlimit/weir/store/storetest/engine"
+	"github.com/weirlimit/weir/internal/testengine"
 )
 
 // network brings about all faults of the way to an engine.
-func (s system) network(t *testing.T, server *engine.Server) {
-	p := engine.NewProxy(t, server)
+func (s system) network(t *testing.T, server *testengine.Server) {
+	p := testengine.NewProxy(t, server)
 	heal := func(*run) { p.Heal() }
-	set := func(f engine.Fault) func(*run) { return func(*run) { p.Set(f) } }
-	flow := func(f engine.Flow) func(*run) { return set(engine.Fault{Requests: f, Replies: f}) }
+	set := func(f testengine.Fault) func(*run) { return func(*run) { p.Set(f) } }
+	flow := func(f testengine.Flow) func(*run) { return set(testengine.Fault{Requests: f, Replies: f}) }
 	for _, f := range []fault{
-		{name: "network delays by half the timeout", strike: flow(engine.Flow{Delay: timeout / 4}), mend: heal},
-		{name: "network delays beyond the timeout", strike: flow(engine.Flow{Delay: timeout}), mend: heal},
-		{name: "network at 20 kB per second", strike: flow(engine.Flow{Rate: 20_000}), mend: heal},
-		{name: "network holds all bytes", strike: flow(engine.Flow{Hold: true}), mend: heal},
-		{name: "network loses requests", strike: set(engine.Fault{Requests: engine.Flow{Drop: true}}), mend: heal},
-		{name: "network loses replies", strike: set(engine.Fault{Replies: engine.Flow{Drop: true}}), mend: heal},
+		{name: "network delays by half the timeout", strike: flow(testengine.Flow{Delay: timeout / 4}), mend: heal},
+		{name: "network delays beyond the timeout", strike: flow(testengine.Flow{Delay: timeout}), mend: heal},
+		{name: "network at 20 kB per second", strike: flow(testengine.Flow{Rate: 20_000}), mend: heal},
+		{name: "network holds all bytes", strike: flow(testengine.Flow{Hold: true}), mend: heal},
+		{name: "network loses requests", strike: set(testengine.Fault{Requests: testengine.Flow{Drop: true}}), mend: heal},
+		{name: "network loses replies", strike: set(testengine.Fault{Replies: testengine.Flow{Drop: true}}), mend: heal},
 		{name: "connections are reset", strike: repeat(p.Cut)},
 		{name: "connections are reset and refused", strike: func(*run) {
-			p.Set(engine.Fault{Refuse: true})
+			p.Set(testengine.Fault{Refuse: true})
 			p.Cut()
 		}, mend: heal},
 		{name: "connections are closed toward the engine", strike: repeat(p.CloseRequests)},
@@ -48,7 +48,7 @@ func repeat(f func()) func(*run) {
 }
 
 // killed, closed and stopped are faults of the engine's processes.
-func killed(server *engine.Server, loses string) fault {
+func killed(server *testengine.Server, loses string) fault {
 	return fault{
 		name: "kill -9", loses: loses,
 		strike: func(r *run) { server.KillAll(r) },
@@ -56,13 +56,13 @@ func killed(server *engine.Server, loses string) fault {
 	}
 }
 
-func closed(server *engine.Server) fault {
+func closed(server *testengine.Server) fault {
 	f := stopped(server)
 	f.name, f.closed = "SIGSTOP, and the stores are closed", true
 	return f
 }
 
-func stopped(server *engine.Server) fault {
+func stopped(server *testengine.Server) fault {
 	return fault{
 		name:   "SIGSTOP",
 		strike: func(r *run) { server.Pause(r) },

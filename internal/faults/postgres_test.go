@@ -10,14 +10,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/weirlimit/weir/store/storetest/engine"
+	"github.com/weirlimit/weir/internal/testengine"
 )
 
 // theirs selects the sessions of the load.
 const theirs = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
 
 func TestPostgreSQL(t *testing.T) {
-	server := engine.Postgres(t)
+	server := testengine.Postgres(t)
 	s := system{name: "PostgreSQL", url: server.URL() + "&pool_max_conns=6", timeout: "weir_timeout", prefix: "weir_prefix"}.suite(t)
 	sql := func(statements ...string) func(*run) {
 		return func(r *run) {
@@ -56,7 +56,7 @@ func TestPostgreSQL(t *testing.T) {
 }
 
 // locked locks the table in a session of its own.
-func locked(server *engine.Server) fault {
+func locked(server *testengine.Server) fault {
 	var conn *pgx.Conn
 	return fault{
 		name: "table is locked",
@@ -70,7 +70,7 @@ func locked(server *engine.Server) fault {
 	}
 }
 
-func connect(t testing.TB, server *engine.Server) *pgx.Conn {
+func connect(t testing.TB, server *testengine.Server) *pgx.Conn {
 	t.Helper()
 	for {
 		conn, err := pgx.Connect(t.Context(), server.URL())
@@ -84,7 +84,7 @@ func connect(t testing.TB, server *engine.Server) *pgx.Conn {
 }
 
 // query runs a statement and returns a column of numbers.
-func query(t testing.TB, server *engine.Server, statement string) []int32 {
+func query(t testing.TB, server *testengine.Server, statement string) []int32 {
 	t.Helper()
 	conn := connect(t, server)
 	defer conn.Close(t.Context())

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weirlimit/weir/server/engines"
+	"github.com/weirlimit/weir/internal/engines"
 )
 
 // processVariable makes the test binary a process of the load.

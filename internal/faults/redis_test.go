@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/weirlimit/weir/store/storetest/engine"
+	"github.com/weirlimit/weir/internal/testengine"
 )
 
 func redis(name, url string) system {
@@ -18,7 +18,7 @@ func redis(name, url string) system {
 
 // A server with appendfsync always writes each command to the disk before the reply.
 func TestRedis(t *testing.T) {
-	server := engine.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
+	server := testengine.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
 	s := redis("Redis", server.URL()).suite(t)
 	s.atomic = true
 	admin := client(t, server)
@@ -47,12 +47,12 @@ func TestRedis(t *testing.T) {
 }
 
 func TestRedisWithoutPersistence(t *testing.T) {
-	server := engine.Redis(t)
+	server := testengine.Redis(t)
 	redis("Redis, nothing on disk", server.URL()).suite(t).suffer(t, killed(server, "all"))
 }
 
 func TestRedisCluster(t *testing.T) {
-	cluster := engine.RedisCluster(t)
+	cluster := testengine.RedisCluster(t)
 	s := redis("Redis Cluster", cluster.URL()).suite(t)
 	s.suffer(t, fault{
 		name:   "SIGSTOP of a master",
@@ -75,7 +75,7 @@ func TestRedisCluster(t *testing.T) {
 }
 
 func TestRedisSentinel(t *testing.T) {
-	sentinel := engine.RedisSentinel(t)
+	sentinel := testengine.RedisSentinel(t)
 	redis("Redis Sentinel", sentinel.URL()).suite(t).suffer(t, fault{
 		name: "kill -9 of the master", loses: "what the replica lacked", fails: true,
 		strike: func(r *run) { sentinel.Primary.KillAll(r) },
@@ -83,7 +83,7 @@ func TestRedisSentinel(t *testing.T) {
 }
 
 // client returns a client of a server, which connects again by itself.
-func client(t testing.TB, server *engine.Server) rueidis.Client {
+func client(t testing.TB, server *testengine.Server) rueidis.Client {
 	t.Helper()
 	c, err := rueidis.NewClient(rueidis.ClientOption{
 		InitAddress: []string{server.Addr()}, ForceSingleClient: true, DisableCache: true,

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
-	"github.com/weirlimit/weir/server/engines"
+	"github.com/weirlimit/weir/internal/engines"
 	"github.com/weirlimit/weir/store"
 )
 

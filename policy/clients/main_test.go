@@ -16,18 +16,18 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/policy/clients"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	engine.Close()
+	testengine.Close()
 	os.Exit(code)
 }
 
-var shared = engine.Shared(func(t testing.TB) *engine.Server { return engine.Postgres(t) })
+var shared = testengine.Shared(func(t testing.TB) *testengine.Server { return testengine.Postgres(t) })
 
 var schemas atomic.Int64
 

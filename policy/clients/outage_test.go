@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/policy/clients"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 // away lets a database be away, and come back.
@@ -21,7 +21,7 @@ type away struct {
 
 var outages = map[string]func(t *testing.T) away{
 	"postgres": func(t *testing.T) away {
-		s := engine.Postgres(t)
+		s := testengine.Postgres(t)
 		return away{s.URL(), func(t *testing.T) { s.Kill(t) }, func(t *testing.T) { s.Start(t) }}
 	},
 	"sqlite": func(t *testing.T) away {
@@ -195,7 +195,7 @@ func TestFileReplaced(t *testing.T) {
 
 // A PostgreSQL that hangs is away, and lets nobody wait.
 func TestDatabaseHangs(t *testing.T) {
-	s := engine.Postgres(t)
+	s := testengine.Postgres(t)
 	if _, err := clients.Migrate(t.Context(), s.URL()); err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/memcached"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 )
 
 // shared is for tests that bear what others leave behind.
-var shared = engine.Shared(func(t testing.TB) *engine.Server { return engine.Memcached(t) })
+var shared = testengine.Shared(func(t testing.TB) *testengine.Server { return testengine.Memcached(t) })
 
 func open(t testing.TB, url string, o memcached.Options) *memcached.Store {
 	t.Helper()
@@ -78,7 +78,7 @@ func take(t testing.TB, b store.Binding, key string, cost, now int64) algorithm.
 }
 
 // ask sends commands over a connection of its own, and returns the lines up to one that begins with last.
-func ask(t testing.TB, s *engine.Server, commands, last string) (lines []string) {
+func ask(t testing.TB, s *testengine.Server, commands, last string) (lines []string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", s.Addr())
 	if err != nil {
@@ -108,7 +108,7 @@ func recordName(o memcached.Options, key, limit string) string {
 
 // ttl returns in how many seconds the server drops an item, by the server's own clock: -1 is never.
 // It is false if there is no item of this name.
-func ttl(t testing.TB, s *engine.Server, name string) (seconds int64, found bool) {
+func ttl(t testing.TB, s *testengine.Server, name string) (seconds int64, found bool) {
 	t.Helper()
 	// The reply to mn is the last line, whether or not there is an item.
 	for _, line := range ask(t, s, "mg "+name+" t\r\nmn\r\n", "MN") {
@@ -130,12 +130,12 @@ func ttl(t testing.TB, s *engine.Server, name string) (seconds int64, found bool
 // A span begins at a read of both clocks: the process's, and the server's, by which items expire.
 // On a busy machine these differ.
 type span struct {
-	server *engine.Server
+	server *testengine.Server
 	uptime int64
 	began  time.Time
 }
 
-func begin(t testing.TB, s *engine.Server) span {
+func begin(t testing.TB, s *testengine.Server) span {
 	t.Helper()
 	return span{server: s, uptime: uptime(t, s), began: time.Now()}
 }
@@ -154,7 +154,7 @@ func (s span) expires(t testing.TB, name string, in int64) {
 
 // uptime returns the server's clock, in whole seconds. Expirations follow this clock, which lags on
 // a busy machine.
-func uptime(t testing.TB, s *engine.Server) int64 {
+func uptime(t testing.TB, s *testengine.Server) int64 {
 	t.Helper()
 	for _, line := range ask(t, s, "stats\r\n", "END") {
 		if text, ok := strings.CutPrefix(line, "STAT uptime "); ok {
@@ -170,7 +170,7 @@ func uptime(t testing.TB, s *engine.Server) int64 {
 }
 
 // value returns what the server has under a name.
-func value(t testing.TB, s *engine.Server, name string) string {
+func value(t testing.TB, s *testengine.Server, name string) string {
 	t.Helper()
 	lines := ask(t, s, fmt.Sprintf("get %s\r\n", name), "END")
 	if len(lines) != 2 {

@@ -11,16 +11,16 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/memcached"
-	"github.com/weirlimit/weir/store/storetest/engine"
 	"github.com/weirlimit/weir/store/swap"
 )
 
 // started returns a server that the test may break.
-func started(t testing.TB, args ...string) *engine.Server {
+func started(t testing.TB, args ...string) *testengine.Server {
 	t.Helper()
-	return engine.Memcached(t, args...)
+	return testengine.Memcached(t, args...)
 }
 
 func TestServerThatEnds(t *testing.T) {

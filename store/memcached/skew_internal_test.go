@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	engines "github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/store"
-	engines "github.com/weirlimit/weir/store/storetest/engine"
 )
 
 // Processes whose wall clocks differ by s admit, in any interval, what the limit admits in one that is longer by s. Clocks that step

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/store"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 // durable is a server that waits for its disk, which those of tests do not.
-var durable = engine.Shared(func(t testing.TB) *engine.Server {
-	return engine.Postgres(t, "-c", "fsync=on", "-c", "full_page_writes=on")
+var durable = testengine.Shared(func(t testing.TB) *testengine.Server {
+	return testengine.Postgres(t, "-c", "fsync=on", "-c", "full_page_writes=on")
 })
 
 // BenchmarkTake is 400 requests at a time, on one key and on 400, by one pool of connections and by four. It

@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/postgres"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 // A server that hangs under load is waited for by the calls of the first timeout only, and joint takes have one timeout.
 func TestHungServerUnderLoad(t *testing.T) {
-	server := engine.Postgres(t)
+	server := testengine.Postgres(t)
 	s := open(t, server.URL(), postgres.Options{Timeout: time.Second, MaxCalls: 200})
 	b := bind(t, s, "1000000/1000h")
 	other := bind(t, s, "999/1000h")
@@ -57,7 +57,7 @@ func TestHungServerUnderLoad(t *testing.T) {
 
 // A store that is opened while its server is down serves when that is there.
 func TestLazy(t *testing.T) {
-	server := engine.Postgres(t)
+	server := testengine.Postgres(t)
 	server.Kill(t)
 	s := open(t, server.URL(), postgres.Options{Timeout: time.Second, Lazy: true})
 	b := bind(t, s, "100/1000h")

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/postgres"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 // decidedBy are a limit that one statement decides, and one that is loaded and swapped.
@@ -28,7 +28,7 @@ func refused(t *testing.T, b store.Binding, key string, certain bool) error {
 
 // Nothing was changed where no server was reached.
 func TestCertainWithoutAServer(t *testing.T) {
-	server := engine.Postgres(t)
+	server := testengine.Postgres(t)
 	s := open(t, server.URL(), postgres.Options{})
 	for _, text := range decidedBy {
 		take(t, bind(t, s, text), "k", 1, store.OwnClock)

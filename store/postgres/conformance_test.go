@@ -4,13 +4,13 @@ import (
 	"io"
 	"testing"
 
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/storetest"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 func TestConformance(t *testing.T) {
-	server := engine.Postgres(t) // its own: the suite restarts it
+	server := testengine.Postgres(t) // its own: the suite restarts it
 	storetest.Run(t, storetest.Harness{
 		Open: func(t testing.TB, o storetest.Options) store.Store {
 			t.Helper()

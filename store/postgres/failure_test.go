@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/postgres"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 const short = 300 * time.Millisecond
@@ -43,7 +43,7 @@ func recovers(t *testing.T, b store.Binding) {
 }
 
 func TestServerThatEnds(t *testing.T) {
-	server := engine.Postgres(t)
+	server := testengine.Postgres(t)
 	s := open(t, server.URL(), postgres.Options{Timeout: short})
 	b := bind(t, s, "100/1000h")
 	recovers(t, b)
@@ -63,7 +63,7 @@ func TestServerThatEnds(t *testing.T) {
 }
 
 func TestServerThatHangs(t *testing.T) {
-	server := engine.Postgres(t)
+	server := testengine.Postgres(t)
 	b := bind(t, open(t, server.URL(), postgres.Options{Timeout: short}), "100/1h")
 	recovers(t, b)
 	server.Pause(t)
@@ -74,7 +74,7 @@ func TestServerThatHangs(t *testing.T) {
 
 // An unlogged table is empty after a crash, and outlives a restart.
 func TestUnloggedTableAfterACrash(t *testing.T) {
-	server := engine.Postgres(t)
+	server := testengine.Postgres(t)
 	s := open(t, server.URL()+"&weir_unlogged=on", postgres.Options{Timeout: time.Second})
 	b := bind(t, s, "100/1000h")
 	if kind := query[string](t, server.URL(), `SELECT relpersistence::text FROM pg_class WHERE relname = 'weir_states'`); kind != "u" {

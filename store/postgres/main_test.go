@@ -12,13 +12,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/postgres"
 	"github.com/weirlimit/weir/store/storetest"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
-func TestMain(m *testing.M) { storetest.Main(m, openFor, engine.Close) }
+func TestMain(m *testing.M) { storetest.Main(m, openFor, testengine.Close) }
 
 // openFor opens a store for the suite, also in processes of its own.
 func openFor(url string, o storetest.Options) (store.Store, error) {

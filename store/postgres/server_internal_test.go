@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	start "github.com/weirlimit/weir/store/storetest/engine"
+	start "github.com/weirlimit/weir/internal/testengine"
 )
 
 // SharedServer is one server for the tests that leave it running.

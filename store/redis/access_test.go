@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/store/redis"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 // rights is the rule that docs/redis.md shows for a user of the default prefix.
@@ -29,7 +29,7 @@ const rights = "resetkeys ~weir:1:* resetchannels -@all +evalsha +eval +time +ge
 // A user with exactly the rights that the documentation lists can do everything, and one that lacks any of them is told so
 // when the store is opened.
 func TestRights(t *testing.T) {
-	server := engine.Redis(t)
+	server := testengine.Redis(t)
 	c := raw(t, server.Addr())
 	user := append([]string{"ACL", "SETUSER", "weir", "on", ">p@ss/word"}, strings.Fields(rights)...)
 	ask(t, c, user...)
@@ -87,7 +87,7 @@ func TestRights(t *testing.T) {
 }
 
 func TestPasswordAndDatabase(t *testing.T) {
-	server := engine.Redis(t, "--requirepass", "secret")
+	server := testengine.Redis(t, "--requirepass", "secret")
 	if _, err := redis.Open(t.Context(), server.URL(), redis.Options{Timeout: patience}); err == nil {
 		t.Error("it opened without a password")
 	}
@@ -110,7 +110,7 @@ func TestTLS(t *testing.T) {
 	port := listener.Addr().(*net.TCPAddr).Port
 	listener.Close()
 	file := func(name string) string { return filepath.Join(dir, name) }
-	engine.Redis(t, "--tls-port", strconv.Itoa(port), "--tls-ca-cert-file", file("ca.pem"),
+	testengine.Redis(t, "--tls-port", strconv.Itoa(port), "--tls-ca-cert-file", file("ca.pem"),
 		"--tls-cert-file", file("server.pem"), "--tls-key-file", file("server.key"), "--tls-auth-clients", "yes")
 	url := "rediss://127.0.0.1:" + strconv.Itoa(port)
 	identity := "&cert=" + file("client.pem") + "&key=" + file("client.key")

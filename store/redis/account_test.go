@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/redis"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 // named returns bindings of one name, of several limits.
@@ -399,7 +399,7 @@ func TestDeniedAfterAChange(t *testing.T) {
 
 // A long log changes hands whole, to and fro, and the script that does it is sent again when the server has forgotten it.
 func TestLongLogChangesHands(t *testing.T) {
-	server := engine.Redis(t)
+	server := testengine.Redis(t)
 	s := openURL(t, server.URL(), redis.Options{TrustClientTime: true})
 	c := raw(t, server.Addr())
 	b := named(t, s, t.Name(), "sliding-log 5000/1h", "concurrent 4000 lease=1h", "100/1h")

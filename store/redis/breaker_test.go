@@ -13,15 +13,15 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/redis"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 // A server that hangs under load is not waited for by more callers than those of the first timeout. Most of the commands that were
 // sent to it are not carried out when it goes on, and none is sent while the circuit is open.
 func TestHungServerUnderLoad(t *testing.T) {
-	server := engine.Redis(t)
+	server := testengine.Redis(t)
 	s := openURL(t, server.URL(), redis.Options{Timeout: time.Second})
 	b := bind(t, s, t.Name(), "1000000/1000h")
 	works(t, b)
@@ -85,7 +85,7 @@ func TestHungServerUnderLoad(t *testing.T) {
 
 // One master of a cluster that hangs costs the keys of the others nothing.
 func TestHungMaster(t *testing.T) {
-	cluster := engine.RedisCluster(t, "--cluster-node-timeout", "600000") // no failover
+	cluster := testengine.RedisCluster(t, "--cluster-node-timeout", "600000") // no failover
 	s := openURL(t, cluster.URL(), redis.Options{Timeout: time.Second})
 	b := bind(t, s, t.Name(), "1000000/1000h")
 	for i := range 300 {
@@ -149,7 +149,7 @@ func TestHungMaster(t *testing.T) {
 
 // A store that is opened while its server is down serves when that is there; a wrong password shows in the state until it is right.
 func TestLazy(t *testing.T) {
-	server := engine.Redis(t)
+	server := testengine.Redis(t)
 	server.Kill(t)
 	s := openURL(t, server.URL()+"?lazy=true", redis.Options{Timeout: time.Second})
 	b := bind(t, s, t.Name(), "1000/1h")
@@ -216,7 +216,7 @@ func TestSilentListener(t *testing.T) {
 
 // What the server refuses has changed nothing, and opens no circuit if it is for the sake of one command.
 func TestRefusalsOfTheServer(t *testing.T) {
-	server := engine.Redis(t)
+	server := testengine.Redis(t)
 	s := openURL(t, server.URL(), redis.Options{})
 	b := bind(t, s, t.Name(), "1000/1h")
 	works(t, b)
@@ -248,7 +248,7 @@ func TestRefusalsOfTheServer(t *testing.T) {
 
 // A server that refuses everybody opens the circuit, and closes it when it does not any more.
 func TestServerThatRefusesEverybody(t *testing.T) {
-	server := engine.Redis(t)
+	server := testengine.Redis(t)
 	c := raw(t, server.Addr())
 	s := openURL(t, server.URL(), redis.Options{})
 	b := bind(t, s, t.Name(), "1000/1h")

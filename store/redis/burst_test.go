@@ -11,9 +11,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/redis"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 // sent returns how many bytes the server has sent.
@@ -32,7 +32,7 @@ func sent(t testing.TB, c rueidis.Client) (n int) {
 // Right after the limit of a key with a long log has changed, and while what was used under the former one still counts, a burst of requests does not move the log
 // once for each: the first is told that the script leaves it alone, and those that come later know.
 func TestBurstOnAChangedLog(t *testing.T) {
-	server := engine.Redis(t)
+	server := testengine.Redis(t)
 	s := openURL(t, server.URL(), redis.Options{Timeout: patience})
 	c := raw(t, server.Addr())
 	entries, callers := 20_000, 400

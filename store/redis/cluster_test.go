@@ -15,9 +15,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/redis"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 func part(t testing.TB, s *redis.Store, name, text, key string, cost int64) store.Part {
@@ -90,7 +90,7 @@ func TestTakeAll(t *testing.T) {
 
 // Pitfall S24: the keys of one script call are in one slot, and requests over several slots are charged whole or not at all.
 func TestS24Cluster(t *testing.T) {
-	cluster := engine.RedisCluster(t)
+	cluster := testengine.RedisCluster(t)
 	s := openURL(t, cluster.URL(), redis.Options{})
 	allOrNothing(t, s, "one")
 	allOrNothing(t, s, "one", "two", "three", "four")
@@ -150,7 +150,7 @@ func reservedTogether(t *testing.T, s *redis.Store) {
 }
 
 // rightsInCluster has a user with the rights that docs/redis.md lists for a cluster.
-func rightsInCluster(t *testing.T, cluster *engine.Cluster) {
+func rightsInCluster(t *testing.T, cluster *testengine.Cluster) {
 	t.Helper()
 	for _, node := range cluster.Nodes {
 		ask(t, raw(t, node.Addr()), strings.Fields("ACL SETUSER weir on >secret "+rights+" +cluster|slots +cluster|shards +asking")...)
@@ -166,7 +166,7 @@ func rightsInCluster(t *testing.T, cluster *engine.Cluster) {
 
 // whileSlotMoves takes from a slot that is on its way to another node, where the key is new: one limit is decided there. Two limits of
 // one key of which only one has moved are an error, and not charged.
-func whileSlotMoves(t *testing.T, s *redis.Store, cluster *engine.Cluster) {
+func whileSlotMoves(t *testing.T, s *redis.Store, cluster *testengine.Cluster) {
 	t.Helper()
 	var from, to rueidis.Client
 	slot := number(t, raw(t, cluster.Nodes[0].Addr()), "CLUSTER", "KEYSLOT", "{moves}")

@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/redis"
 	"github.com/weirlimit/weir/store/storetest"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 // harness is that of every way to run Redis.
@@ -30,24 +30,24 @@ func refuses(l algorithm.Limit) string {
 }
 
 func TestConformance(t *testing.T) {
-	s := engine.Redis(t, "--appendonly", "yes", "--appendfsync", "no")
+	s := testengine.Redis(t, "--appendonly", "yes", "--appendfsync", "no")
 	h := harness(s.URL())
 	h.Restart, h.Persistent = s.Restart, true
 	storetest.Run(t, h)
 }
 
 func TestConformanceOfValkey(t *testing.T) {
-	s := engine.Valkey(t)
+	s := testengine.Valkey(t)
 	h := harness(s.URL())
 	h.Restart = s.Restart
 	storetest.Run(t, h)
 }
 
 func TestConformanceOfCluster(t *testing.T) {
-	storetest.Run(t, harness(engine.RedisCluster(t).URL()))
+	storetest.Run(t, harness(testengine.RedisCluster(t).URL()))
 }
 
 func TestConformanceWithSentinels(t *testing.T) {
-	s := engine.RedisSentinel(t)
+	s := testengine.RedisSentinel(t)
 	storetest.Run(t, harness("redis+sentinel://"+strings.Join(s.Addrs(), ",")+"/"+s.Master()))
 }

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/redis"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 // A hybrid that is smooth is fresh at the end of its debt to the fraction of a microsecond.
@@ -62,7 +62,7 @@ func TestLifeOfALogWithoutItsLastEntry(t *testing.T) {
 
 // A server without memory refuses to take, also where a take forgets more than it adds, and then nothing has changed.
 func TestNoMemory(t *testing.T) {
-	server := engine.Redis(t, "--maxmemory-policy", "noeviction")
+	server := testengine.Redis(t, "--maxmemory-policy", "noeviction")
 	s := openURL(t, server.URL(), redis.Options{TrustClientTime: true})
 	c := raw(t, server.Addr())
 	begin, hour := int64(1_700_000_000_000_000_000), int64(time.Hour)

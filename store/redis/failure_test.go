@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/redis"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 const short = 300 * time.Millisecond
@@ -40,7 +40,7 @@ func works(t *testing.T, b store.Binding) {
 }
 
 func TestServerIsKilled(t *testing.T) {
-	server := engine.Redis(t)
+	server := testengine.Redis(t)
 	s := openURL(t, server.URL(), redis.Options{Timeout: short})
 	b := bind(t, s, t.Name(), "1000/1h")
 	works(t, b)
@@ -68,7 +68,7 @@ func TestServerIsKilled(t *testing.T) {
 }
 
 func TestServerIsPaused(t *testing.T) {
-	server, other := engine.Redis(t), engine.Redis(t)
+	server, other := testengine.Redis(t), testengine.Redis(t)
 	s := openURL(t, server.URL(), redis.Options{Timeout: short})
 	b, unaffected := bind(t, s, t.Name(), "1000/1h"), bind(t, openURL(t, other.URL(), redis.Options{Timeout: short}), t.Name(), "1000/1h")
 	works(t, b)
@@ -88,7 +88,7 @@ func TestServerIsPaused(t *testing.T) {
 }
 
 func TestContextEnds(t *testing.T) {
-	server := engine.Redis(t)
+	server := testengine.Redis(t)
 	b := bind(t, openURL(t, server.URL(), redis.Options{Timeout: time.Hour}), t.Name(), "1000/1h")
 	works(t, b)
 	ended, cancel := context.WithCancel(t.Context())
@@ -111,7 +111,7 @@ func TestContextEnds(t *testing.T) {
 }
 
 func TestServerThatIsAway(t *testing.T) {
-	server := engine.Redis(t)
+	server := testengine.Redis(t)
 	server.Kill(t)
 	_, err := redis.Open(t.Context(), "redis://user:secret@"+server.Addr(), redis.Options{Timeout: patience})
 	if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), server.Addr()) {

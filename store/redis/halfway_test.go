@@ -12,9 +12,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/redis"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 // A breaking client is one of a cluster, as it seems, of which some calls, counted from 0, go to a server that is dead.
@@ -37,7 +37,7 @@ func (c *breaking) Do(ctx context.Context, command rueidis.Completed) rueidis.Re
 
 // When a slot fails after another was charged, the error says what stays charged, and never that nothing was done.
 func TestHalfway(t *testing.T) {
-	server := engine.Redis(t)
+	server := testengine.Redis(t)
 	dead := raw(t, server.Addr())
 	server.Kill(t)
 	until(t, func() error { // until the connection is known to be lost
@@ -47,7 +47,7 @@ func TestHalfway(t *testing.T) {
 		}
 		return nil
 	})
-	c := &breaking{Client: raw(t, engine.Redis(t).Addr()), dead: dead}
+	c := &breaking{Client: raw(t, testengine.Redis(t).Addr()), dead: dead}
 	s, err := redis.New(c, redis.Options{})
 	if err != nil {
 		t.Fatal(err)

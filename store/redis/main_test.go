@@ -6,21 +6,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/redis"
 	"github.com/weirlimit/weir/store/storetest"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 // patience is a timeout beyond the reach of tests on a busy machine.
 const patience = 10 * time.Minute
 
-var server = engine.Shared(func(t testing.TB) *engine.Server { return engine.Redis(t) })
+var server = testengine.Shared(func(t testing.TB) *testengine.Server { return testengine.Redis(t) })
 
 func TestMain(m *testing.M) {
 	storetest.Main(m, func(url string, o storetest.Options) (store.Store, error) {
 		return redis.Open(context.Background(), url, redis.Options{TrustClientTime: o.TrustClientTime, Timeout: patience})
-	}, engine.Close)
+	}, testengine.Close)
 }
 
 // open returns a store on the server that tests share.

@@ -14,9 +14,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/redis"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 func take(t testing.TB, b store.Binding, key string, cost int64) algorithm.Verdict {
@@ -36,7 +36,7 @@ func do(t testing.TB, b store.Binding, key string, op algorithm.Op) algorithm.Ve
 // Pitfall S1: a connection that is lost at any time leaves no key without an expiry. The engine's connections are killed under
 // traffic, and every key that there is has a life.
 func TestS1KilledConnections(t *testing.T) {
-	server := engine.Redis(t)
+	server := testengine.Redis(t)
 	s := openURL(t, server.URL(), redis.Options{})
 	c := raw(t, server.Addr())
 	var wg sync.WaitGroup
@@ -264,7 +264,7 @@ func calls(t testing.TB, c rueidis.Client, command string) (n int) {
 
 // Pitfall S22: 400 at one time for one key are one command each, and are not tried again.
 func TestS22HotKey(t *testing.T) {
-	server := engine.Redis(t)
+	server := testengine.Redis(t)
 	s := openURL(t, server.URL(), redis.Options{})
 	c := raw(t, server.Addr())
 	b := bind(t, s, t.Name(), "100/1h")
@@ -295,7 +295,7 @@ func TestS22HotKey(t *testing.T) {
 
 // Pitfall S25: the script calls nothing that only some servers know, and when the server has forgotten it the same call sends it again.
 func TestS25ForgottenScript(t *testing.T) {
-	server := engine.Redis(t)
+	server := testengine.Redis(t)
 	s := openURL(t, server.URL(), redis.Options{})
 	c := raw(t, server.Addr())
 	b := bind(t, s, t.Name(), "10/1h")

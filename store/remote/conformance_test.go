@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
-	"github.com/weirlimit/weir/server"
+	"github.com/weirlimit/weir/internal/server"
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/remote"
 	"github.com/weirlimit/weir/store/storetest"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 // patience is a timeout beyond the reach of tests on a busy machine.
@@ -20,7 +20,7 @@ const patience = 10 * time.Minute
 func TestMain(m *testing.M) {
 	storetest.Main(m, func(urls string, o storetest.Options) (store.Store, error) {
 		return remote.Open(context.Background(), choose(urls, o), remote.Options{TrustClientTime: o.TrustClientTime, Timeout: patience})
-	}, engine.Close)
+	}, testengine.Close)
 }
 
 // choose returns one of two URLs: that of the server which trusts its clients' time, or that of the one which does not.
@@ -56,7 +56,7 @@ func TestConformance(t *testing.T) {
 
 // TestConformanceOverRedis is the same over a server whose state is in Redis.
 func TestConformanceOverRedis(t *testing.T) {
-	url := engine.Redis(t).URL() + "?timeout=" + patience.String()
+	url := testengine.Redis(t).URL() + "?timeout=" + patience.String()
 	h := harness(start(t, server.Config{Store: url, TrustClientTime: true}), start(t, server.Config{Store: url}))
 	h.Persistent = true // the state is not in what restarts
 	h.Refuses = func(l algorithm.Limit) string {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/weirlimit/weir/algorithm"
-	"github.com/weirlimit/weir/server"
+	"github.com/weirlimit/weir/internal/server"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/memory"
 	"github.com/weirlimit/weir/store/remote"

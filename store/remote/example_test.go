@@ -7,7 +7,7 @@ import (
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/algorithm"
-	"github.com/weirlimit/weir/server"
+	"github.com/weirlimit/weir/internal/server"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/remote"
 )

@@ -11,10 +11,10 @@ import (
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/algorithm"
-	"github.com/weirlimit/weir/server"
+	"github.com/weirlimit/weir/internal/server"
+	"github.com/weirlimit/weir/internal/testengine"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/remote"
-	"github.com/weirlimit/weir/store/storetest/engine"
 )
 
 func take(t testing.TB, b store.Binding, key string) algorithm.Verdict {
@@ -70,7 +70,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	if _, err := remote.Open(t.Context(), "weir://127.0.0.1:1", remote.Options{}); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("nobody there: %v", err)
 	}
-	redis := engine.Redis(t)
+	redis := testengine.Redis(t)
 	if _, err := remote.Open(t.Context(), "weir://"+redis.Addr(), remote.Options{}); err == nil || !strings.Contains(err.Error(), "not a weir server") {
 		t.Errorf("over Redis: %v", err)
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/server"
 	"github.com/weirlimit/weir/internal/testcert"
-	"github.com/weirlimit/weir/server"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/remote"
 )

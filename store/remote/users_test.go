@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/weirlimit/weir/algorithm"
-	"github.com/weirlimit/weir/server"
-	"github.com/weirlimit/weir/server/access"
+	"github.com/weirlimit/weir/internal/server"
+	"github.com/weirlimit/weir/internal/server/access"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/remote"
 )

@@ -1,0 +1,49 @@
+package acceptance_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// public are the packages that programs can import. A package that is added here is a promise to
+// its users; all others are in internal/.
+var public = []string{
+	"", "admission", "algorithm", "grpclimit", "httplimit", "httplimit/header", "identity", "identity/bearer",
+	"policy", "policy/clients", "replay", "store", "store/memcached", "store/memory", "store/postgres",
+	"store/redis", "store/remote", "store/storetest", "store/swap",
+}
+
+func TestPublicPackages(t *testing.T) {
+	var found []string
+	for path := range strings.FieldsSeq(goList(t, module+"/...")) {
+		name := short(path)
+		if !strings.HasPrefix(name, "internal/") && !strings.HasPrefix(name, "cmd/") {
+			found = append(found, name)
+		}
+	}
+	t.Logf("public packages: %q", found)
+	if !slices.Equal(found, public) {
+		t.Errorf("the public packages are %q, want %q", found, public)
+	}
+}
+
+// A program that limits in memory compiles nothing outside the standard library.
+func TestMemoryNeedsTheStandardLibraryOnly(t *testing.T) {
+	list := goList(t, "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", module, module+"/store/memory")
+	for path := range strings.FieldsSeq(list) {
+		if path != module && !strings.HasPrefix(path, module+"/") {
+			t.Errorf("package weir with its memory store imports %s", path)
+		}
+	}
+}
+
+func goList(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := exec.Command("go", append([]string{"list"}, args...)...).Output() //nolint:gosec // the arguments are ours
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}

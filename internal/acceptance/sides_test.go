@@ -1,0 +1,74 @@
+package acceptance_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/store/memory"
+)
+
+// TestVersionsSideBySide holds docs/algorithms.md to what it says of two versions of a limit: while each is asked within its reset time they share what the faster gives
+// and the bursts of both; if one is asked less often, what was used under the other is forgotten by then, and each gives what it gives by itself, and no more.
+func TestVersionsSideBySide(t *testing.T) {
+	for _, c := range []struct {
+		every       int // seconds between two times that the one with the larger burst is asked
+		least, most int64
+	}{{1, 0, 1011 + 101}, {50, 0, 1011 + 101}, {99, 0, 1011 + 101}, {101, 2100, 1011 + 1100}, {150, 0, 1011 + 700}} {
+		now := time.Unix(1_790_000_000, 0)
+		one := weir.WithStore(memory.New(memory.Options{}))
+		large, small := at(t, "100/100s", &now, weir.WithName("plan"), one), at(t, "1/1s", &now, weir.WithName("plan"), one)
+		total, instant := int64(0), int64(0)
+		take := func(l *weir.Limiter) {
+			n, _, err := l.TakeUpTo(background, "k", 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			total += n
+			if instant += n; instant > 100 {
+				t.Errorf("every %d s: %d at one instant", c.every, instant)
+			}
+		}
+		for second := range 1011 {
+			instant = 0
+			if second%c.every == 0 {
+				take(large)
+			}
+			take(small)
+			now = now.Add(time.Second)
+		}
+		if total < c.least || total > c.most {
+			t.Errorf("every %d s: %d in 1010 s, want %d to %d", c.every, total, c.least, c.most)
+		}
+	}
+}
+
+// TestVersionsTakeTurns: a limit that is lowered for longer than its reset time, and raised, again and again.
+func TestVersionsTakeTurns(t *testing.T) {
+	for _, c := range []struct {
+		turn        int // seconds
+		least, most int64
+	}{{10, 0, 1010 + 101}, {99, 0, 1010 + 101}, {101, 2000, 1010 + 1000}} {
+		now := time.Unix(1_790_000_000, 0)
+		l, total := at(t, "100/100s", &now, weir.WithName("plan")), int64(0)
+		take := func() {
+			n, _, err := l.TakeUpTo(background, "k", 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			total += n
+		}
+		for second := range 1010 {
+			if second%c.turn == 0 {
+				setLimit(t, l, "100/100s")
+				take()
+				setLimit(t, l, "1/1s")
+			}
+			take()
+			now = now.Add(time.Second)
+		}
+		if total < c.least || total > c.most {
+			t.Errorf("turns of %d s: %d in 1010 s, want %d to %d", c.turn, total, c.least, c.most)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package limiters_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/server/limiters"
+	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/memory"
+)
+
+func Example() {
+	ctx, set := context.Background(), limiters.New(memory.New(memory.Options{}))
+
+	limiter, err := set.Get("login", []byte("2/1h"))
+	if err != nil {
+		panic(err)
+	}
+	again, err := set.Get("login", []byte("2/60m")) // another spelling of the same limit
+	fmt.Println(limiter == again, err)
+
+	throttle, err := set.Throttle(16, 30, time.Minute) // the state is under the key alone
+	if err != nil {
+		panic(err)
+	}
+	v, err := throttle.Do(ctx, "user:42", algorithm.Op{Cost: 1}, store.OwnClock)
+	fmt.Println(v.Granted, v.Remaining, err)
+	// Output:
+	// true <nil>
+	// 1 15 <nil>
+}
+
+func ExampleSet_Bind() {
+	ctx, set := context.Background(), limiters.New(memory.New(memory.Options{}))
+	b, err := set.Bind([]byte("login"), []byte("2/1h"), false)
+	if err != nil {
+		panic(err)
+	}
+	v, at, err := b.DoStamped(ctx, "user:42", algorithm.Op{Cost: 1}, store.OwnClock)
+	fmt.Println(v.Granted, v.Remaining, time.Since(time.Unix(0, at)) < time.Minute, err)
+
+	_, joins := set.Store().(store.Joiner)
+	fmt.Println(set.Tick(), joins)
+	// Output:
+	// 1 1 true <nil>
+	// 1ns true
+}
+
+// A command that the store failed to carry out is decided without it.
+func ExampleBound_Without() {
+	ctx, set := context.Background(), limiters.New(memory.New(memory.Options{}))
+	bound, err := set.Bind(nil, []byte("8/1h"), false)
+	if err != nil {
+		panic(err)
+	}
+	quarter, err := bound.Without(ctx, store.LocalShare(0.25), errors.New("connection refused"))
+	if err != nil {
+		panic(err)
+	}
+	v, err := quarter.Binding.Do(ctx, "user:42", algorithm.Op{Cost: 1}, store.OwnClock)
+	d := quarter.Decision(v)
+	fmt.Println(d.Allowed, d.Remaining, d.Failed, d.Local, err)
+	// Output: true 1 true true <nil>
+}
+
+// A set with a bound of an hour on periods.
+func ExampleNewRestricted() {
+	set := limiters.NewRestricted(memory.New(memory.Options{}), limiters.Rules{MaxPeriod: time.Hour})
+	_, err := set.Get("login", []byte("5/1m"))
+	fmt.Println(err)
+	_, err = set.Get("login", []byte("5/24h"))
+	fmt.Println(err != nil)
+	// Output:
+	// <nil>
+	// true
+}

@@ -1,0 +1,266 @@
+package resp
+
+import (
+	"crypto/tls"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/weirlimit/weir/internal/server/access"
+	"github.com/weirlimit/weir/internal/server/audit"
+)
+
+// rights are the rights of the commands, and of subcommands that need another right. public is for
+// connections without a user too.
+var rights = map[string]access.Right{
+	"auth": public, "hello": public, "quit": public, "reset": public,
+
+	"ping": access.None, "echo": access.None, "select": access.None, "client": access.None, "command": access.None,
+	"info": access.None, "acl": access.None, "multi": access.None, "exec": access.None, "discard": access.None,
+
+	"weir.take": access.Take, "weir.takeupto": access.Take, "weir.takeall": access.Take, "weir.peek": access.Take,
+	"weir.renew": access.Take, "weir.reserve": access.Take, "weir.commit": access.Take,
+	"weir.cancel": access.Take, // of a lease; of any other limit Refund too
+	"cl.throttle": access.Take, "throttle": access.Take,
+	"rl.reduce": access.Take, "rl.get": access.Take, "rl.preduce": access.Take, "rl.pget": access.Take,
+
+	"weir.refund": access.Refund, "weir.reset": access.Refund,
+
+	"weir.check": access.Check, "weir.check.release": access.Check, "weir.check.commit": access.Check,
+	"weir.check.cancel": access.Check, "weir.check.renew": access.Check,
+
+	"client|list": access.Admin, "config": access.Admin,
+}
+
+// public is no right.
+const public access.Right = 1 << 7
+
+// rightOf returns the right of a command. A command that is not listed needs all of them.
+func rightOf(name string) (right access.Right, isPublic bool) {
+	right, ok := rights[name]
+	switch {
+	case !ok:
+		return access.All, false
+	case right == public:
+		return access.None, true
+	}
+	return right, false
+}
+
+func accessCommands() []*command {
+	flags := []string{"noscript", "loading", "stale"}
+	return []*command{
+		{name: "acl", arity: -2, flags: flags, group: "server", run: (*conn).acl, summary: "Tells the user of the connection."},
+	}
+}
+
+// The replies of Redis.
+const (
+	noAuth     = "NOAUTH Authentication required."
+	wrongPass  = "WRONGPASS invalid username-password pair or user is disabled."
+	noKey      = "NOPERM No permissions to access a key"
+	helloFirst = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> " +
+		"option can be used to authenticate the client and select the RESP protocol version at the same time"
+	// noPassword is the reply to AUTH <password> without users. Here it is also the reply to AUTH
+	// default <password>, so no client believes in a check of its password.
+	noPassword = "ERR AUTH <password> called without any password configured for the default user. " +
+		"Are you sure your configuration is correct?"
+
+	// defaultUser is the user of AUTH <password>, and of all connections of a server without users.
+	defaultUser = "default"
+)
+
+// openSession begins the session of a new connection, if there are users.
+func (c *conn) openSession() {
+	users := c.server.options.Users
+	if users == nil {
+		return
+	}
+	var state *tls.ConnectionState
+	if secure, ok := c.net.(interface{ ConnectionState() tls.ConnectionState }); ok {
+		now := secure.ConnectionState()
+		state = &now
+	}
+	c.session = users.Session(c.net.RemoteAddr(), state)
+	c.strangerSince.Store(c.created.UnixNano())
+	c.identify()
+}
+
+// identify finds the user of the session, which the users file may have changed.
+func (c *conn) identify() {
+	user := c.session.User()
+	if user == c.user {
+		return
+	}
+	if c.user = user; user == nil {
+		c.strangerSince.Store(time.Now().UnixNano())
+		c.setUser("")
+		return
+	}
+	c.strangerSince.Store(0)
+	c.setUser(user.Name())
+}
+
+// setUser sets the user that CLIENT LIST shows.
+func (c *conn) setUser(name string) {
+	if a := *c.about.Load(); a.user != name {
+		a.user = name
+		c.about.Store(&a)
+	}
+}
+
+// userName returns the user for CLIENT LIST. It may be called for the connection of another
+// goroutine.
+func (c *conn) userName(a *about) string {
+	if c.server.options.Users == nil {
+		return defaultUser
+	}
+	return a.user
+}
+
+// overdueLogin reports whether the connection has had no user for too long. It may be called for the
+// connection of another goroutine.
+func (c *conn) overdueLogin(now time.Time) bool {
+	since := c.strangerSince.Load()
+	return since != 0 && now.Sub(time.Unix(0, since)) >= c.server.options.AuthTimeout
+}
+
+// parser returns the parser of the next command: a connection without a user has short commands.
+func (c *conn) parser() *parser {
+	if c.session != nil && c.user == nil {
+		return &c.server.logins
+	}
+	return &c.server.parser
+}
+
+// permits reports whether the user has the right to a command, and replies otherwise.
+func (c *conn) permits(cmd *command) bool {
+	switch c.identify(); {
+	case cmd.public:
+		return true
+	case c.user == nil:
+		c.fail(noAuth)
+		return false
+	case !c.user.Has(cmd.right):
+		c.noPermission(cmd.name)
+		return false
+	}
+	return true
+}
+
+// permitsPart is permits for a subcommand.
+func (c *conn) permitsPart(name string) bool {
+	right, _ := rightOf(name)
+	if c.session == nil || c.user.Has(right) {
+		return true
+	}
+	c.noPermission(name)
+	return false
+}
+
+func (c *conn) noPermission(command string) {
+	c.fail("NOPERM User " + c.user.Name() + " has no permissions to run the '" + command + "' command")
+}
+
+// permitsKey reports whether the user has a right to a key of a limiter, and replies otherwise.
+func (c *conn) permitsKey(right access.Right, name, key string) bool {
+	if c.session == nil || c.user.May(right, name, key) {
+		return true
+	}
+	c.fail(noKey)
+	return false
+}
+
+// permitsRefund is permits and permitsKey for a command that gives units back.
+func (c *conn) permitsRefund(name, key string) bool {
+	if c.session != nil && !c.user.Has(access.Refund) {
+		c.noPermission(c.last.name)
+		return false
+	}
+	return c.permitsKey(access.Refund, name, key)
+}
+
+// auth is AUTH [user] secret.
+func (c *conn) auth() {
+	name, args := defaultUser, c.args[1:]
+	switch len(args) {
+	case 1:
+	case 2:
+		name, args = string(args[0]), args[1:]
+	default:
+		c.fail("ERR syntax error")
+		return
+	}
+	if c.authenticate(name, string(args[0])) {
+		c.out.ok()
+	}
+}
+
+// authenticate makes the connection that of a user, or replies why not.
+func (c *conn) authenticate(name, secret string) bool {
+	if c.session == nil {
+		if name == defaultUser {
+			c.fail(noPassword)
+		} else {
+			c.fail(wrongPass)
+		}
+		return false
+	}
+	err := c.session.Login(c.server.ctx, name, secret)
+	c.identify()
+	switch {
+	case err == nil:
+		return true
+	case errors.Is(err, access.ErrWrong):
+		c.fail(wrongPass)
+	default:
+		c.fail("ERR " + strings.TrimPrefix(err.Error(), "access: "))
+	}
+	return false
+}
+
+// logout makes the connection that of its certificate again, or of nobody. It does not prolong the
+// time without a user.
+func (c *conn) logout() {
+	if c.session == nil {
+		return
+	}
+	c.session.Logout()
+	c.identify()
+	if c.user != nil {
+		c.setUser(c.user.Name())
+	}
+}
+
+// acl is ACL WHOAMI.
+func (c *conn) acl() {
+	switch {
+	case !c.is(c.args[1], "WHOAMI") || len(c.args) != 2:
+		c.fail("ERR unknown subcommand or wrong number of arguments for " + excerpt(c.args[1]) + "; accepted: WHOAMI")
+	case c.session == nil:
+		c.out.bulk(defaultUser)
+	default:
+		c.out.bulk(c.user.Name())
+	}
+}
+
+// audit records a call that gave units back.
+func (c *conn) audit(k *call) {
+	if c.server.options.Audit == nil {
+		return
+	}
+	r := audit.Record{
+		Event: k.audited, Protocol: "resp", From: c.net.RemoteAddr().String(), Name: k.name, Limit: k.bound.Limit.String(), Key: k.key,
+		Result: audit.OK,
+	}
+	if k.audited != audit.Reset {
+		r.Units = k.op.Cost
+	}
+	if c.user != nil {
+		r.User = c.user.Name()
+	}
+	if k.err != nil {
+		r.Result = audit.Failed
+	}
+	c.server.options.Audit.Write(r)
+}

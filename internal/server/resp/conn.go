@@ -1,0 +1,205 @@
+package resp
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/weirlimit/weir/internal/server/access"
+	"github.com/weirlimit/weir/internal/server/guard"
+	"github.com/weirlimit/weir/internal/server/latency"
+	"github.com/weirlimit/weir/internal/server/limiters"
+)
+
+// A conn is a client's connection. All but what is marked belongs to the goroutine that serves it.
+type conn struct {
+	server  *Server
+	net     net.Conn
+	source  *guard.Source
+	id      int64
+	created time.Time
+
+	in         []byte // what was received; in[start:end] is yet to be parsed
+	start, end int
+	need       int // how much of that there must be before parsing is of use
+	args       [][]byte
+	out        replies
+	held       int64 // of out, in the server's account of what is long
+	batch      batch
+	calls      []call // put off, where the store waits for an engine
+	callBytes  int    // of calls; beyond usualCalls they are in the server's account
+	pending    transaction
+	session    *access.Session // nil: there are no users
+	user       *access.User    // of the session, as of the last command
+
+	last         *command // the command of the name that came last
+	lastName     []byte
+	name         [maxName]byte   // room for a name in upper case
+	text         []byte          // room for a limit text
+	throttled    *limiters.Bound // what is bound for lastThrottle
+	lastThrottle throttle
+	mute         muting
+	loud         int // bytes of out for the client, during a command whose replies are dropped
+	closing      bool
+	counts       Counts
+	decided      latency.Batch // since began
+	began        time.Time     // the end of the last read, or of a long write after it
+	waited       time.Duration // for the client to read, since a shutdown began
+
+	// These are read by others.
+	about  atomic.Pointer[about]
+	shown  [7]atomic.Int64
+	rounds atomic.Uint64 // odd while the connection waits for input
+	writes atomic.Uint64 // odd while replies are being written
+	// unfinished numbers the command or transaction that has arrived in part. 0: none.
+	unfinished atomic.Uint64
+	large      atomic.Bool // the buffers are larger than for an idle connection
+	awoken     atomic.Bool // sweep ended a read, to shrink the buffers
+	// strangerSince is since when the connection has no user, in nanoseconds since 1970. 0: it has one,
+	// or needs none.
+	strangerSince atomic.Int64
+
+	// These belong to sweep.
+	seen           activity
+	seenAt         time.Time
+	seenUnfinished uint64
+	unfinishedAt   time.Time
+}
+
+func newConn(s *Server, nc net.Conn, id int64) *conn {
+	now := time.Now()
+	c := &conn{server: s, net: nc, id: id, created: now, seenAt: now}
+	c.about.Store(&about{})
+	c.openSession()
+	return c
+}
+
+// serve reads what has arrived, runs every command in it, and writes all the replies, until the client or
+// the server ends it.
+func (c *conn) serve() {
+	defer c.close()
+	defer func() {
+		if c.server.options.Panics.Caught("resp: connection", recover()) {
+			c.server.guard.Count(guard.Panic, c.net.RemoteAddr().String())
+		}
+	}()
+	for !c.closing {
+		if !c.round() {
+			return
+		}
+	}
+	c.flush()
+	c.linger()
+}
+
+// round reads once, runs the commands and writes the replies. It returns false if the connection
+// has failed.
+func (c *conn) round() bool {
+	c.makeRoom()
+	if c.closing {
+		return true
+	}
+	n, err := c.read()
+	c.end += n
+	c.run()
+	c.publish()
+	if !c.flush() || err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		return false
+	}
+	c.closing = c.closing || err != nil
+	return true
+}
+
+// run carries out every command that has arrived.
+func (c *conn) run() {
+	c.began = time.Now()
+	for !c.closing && c.end-c.start >= max(c.need, 1) {
+		args, size, need, err := c.parser().next(c.in[c.start:c.end], c.args[:0])
+		c.args, c.need = args, need
+		if err != nil {
+			if errors.Is(err, errTLS) {
+				c.server.guard.Count(guard.TLS, c.net.RemoteAddr().String())
+			}
+			c.fail("ERR " + err.Error())
+			c.closing = true
+			break
+		}
+		if size == 0 {
+			break
+		}
+		line := c.in[c.start] != '*'
+		c.start += size
+		if line && c.isHTTP(args) {
+			c.server.guard.Count(guard.HTTP, c.net.RemoteAddr().String())
+			c.closing = true
+			break
+		}
+		if len(args) > 0 {
+			c.execute()
+		}
+		c.flushLong()
+	}
+	c.settle()
+	c.server.decisions.Observe(&c.decided, c.began)
+}
+
+// flushLong writes the replies if they are long.
+func (c *conn) flushLong() {
+	if len(c.out.buf) >= flushAt {
+		c.settle()
+		c.server.decisions.Observe(&c.decided, c.began)
+		c.closing = !c.flush() || c.closing
+		c.began = time.Now() // the time of a slow reader is not that of its next decisions
+	}
+}
+
+// flush writes the replies, and gives back the memory of long replies. It returns false if the
+// client no longer reads.
+func (c *conn) flush() bool {
+	sent := true
+	switch {
+	case len(c.out.buf) == 0:
+	case !c.holdReplies(cap(c.out.buf)):
+		c.server.guard.Count(guard.Memory, c.net.RemoteAddr().String())
+		sent = false
+	default:
+		sent = c.send() == nil
+	}
+	c.loud = 0
+	c.dropReplies()
+	return sent
+}
+
+// dropReplies drops the replies after loud, and gives back the memory of long replies.
+func (c *conn) dropReplies() {
+	c.out.buf = c.out.buf[:c.loud]
+	if cap(c.out.buf) > usualOutput {
+		c.out.buf = bytes.Clone(c.out.buf)
+	}
+	c.holdReplies(0)
+}
+
+// send writes the replies, and lets sweep see how long that takes.
+func (c *conn) send() error {
+	begin := c.drainBegins()
+	c.writes.Add(1)
+	_, err := c.net.Write(c.out.buf)
+	c.writes.Add(1)
+	c.drainLater(begin)
+	return err
+}
+
+func (c *conn) close() {
+	// after the guard has counted the connection out, so the client may come back at once
+	defer func() { _ = c.net.Close() }()
+	c.hold(0)
+	c.holdReplies(0)
+	c.holdCalls(0)
+	c.forgetTransaction()
+	c.in = nil
+	c.publish()
+	c.server.forget(c)
+}

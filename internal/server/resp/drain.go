@@ -1,0 +1,97 @@
+package resp
+
+import (
+	"context"
+	"time"
+
+	"github.com/weirlimit/weir/internal/server/guard"
+)
+
+const (
+	// drainTime is how long a connection goes on reading after a shutdown has begun, so that commands that had
+	// arrived by then are carried out. The time in which it waits for its client to read does not count.
+	drainTime = 50 * time.Millisecond
+	// lingerTime is how long a connection that the server ends waits for its client to end it too.
+	lingerTime = 200 * time.Millisecond
+	// lingerOn is how long it waits during a shutdown after a client has sent more, or was slow to read, and lingerMost
+	// how long in all.
+	lingerOn   = time.Second
+	lingerMost = 10 * time.Second
+)
+
+// Shutdown stops listening, carries out the commands that have arrived, writes their replies and closes the
+// connections. Commands that a client still sends some 50 ms later are dropped; the replies to those before are
+// not, as long as it takes them. When ctx ends before that is done it closes the connections at once, and returns the
+// context's error.
+func (s *Server) Shutdown(ctx context.Context) error {
+	defer s.cancel()
+	s.drain()
+	done := make(chan struct{})
+	go s.options.Panics.Safe("resp: shutdown", func() {
+		defer close(done)
+		s.done.Wait()
+	})()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		s.cancel()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for c := range s.conns {
+			_ = c.net.Close()
+		}
+		return ctx.Err()
+	}
+}
+
+func (s *Server) drain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	s.closing = true
+	s.closingSince.CompareAndSwap(nil, &now)
+	for l := range s.listeners {
+		_ = l.Close()
+	}
+	for c := range s.conns {
+		_ = c.net.SetReadDeadline(now.Add(drainTime))
+	}
+}
+
+// drainBegins returns the time during a shutdown, and zero before: a look at the clock is dear.
+func (c *conn) drainBegins() (now time.Time) {
+	if c.server.closingSince.Load() != nil {
+		now = time.Now()
+	}
+	return now
+}
+
+// drainLater puts off the end of reading by the time since begin, or if that is zero, since the shutdown began.
+func (c *conn) drainLater(begin time.Time) {
+	since := c.server.closingSince.Load()
+	if since == nil {
+		return
+	}
+	if begin.IsZero() {
+		begin = *since
+	}
+	c.waited += time.Since(begin)
+	c.server.mu.Lock() // drain has set its own deadline
+	defer c.server.mu.Unlock()
+	_ = c.net.SetReadDeadline(since.Add(drainTime + c.waited))
+}
+
+// linger ends the connection. In a shutdown it waits as long as the client goes on, because it may have been told to
+// end in the middle of a long pipeline.
+func (c *conn) linger() {
+	if c.server.closingSince.Load() == nil {
+		guard.Linger(c.net, lingerTime, lingerTime, lingerTime)
+		return
+	}
+	first := lingerTime
+	if c.waited > lingerTime/10 {
+		first = lingerOn
+	}
+	guard.Linger(c.net, first, lingerOn, lingerMost)
+}
