@@ -2,10 +2,13 @@ package weir_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/store"
 )
 
 // Tokens of a language model: how many an answer takes is known when it is there.
@@ -130,4 +133,113 @@ func ExampleReservation_Lease() {
 	fmt.Println(upload.Lease())
 	// Output:
 	// 30s
+}
+
+func ExampleLimiter_Acquire() {
+	reports := mustNew("concurrent 2 lease=30s") // two at a time for each user
+	ctx := context.Background()
+
+	lease, err := reports.Acquire(ctx, "user:42", 1) // blocks while two are being made
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	d, err := reports.Peek(ctx, "user:42")
+	fmt.Println(d.Remaining, err)
+
+	fmt.Println(lease.Release(ctx))
+	d, err = reports.Peek(ctx, "user:42")
+	fmt.Println(d.Remaining, err)
+	// Output:
+	// 1 <nil>
+	// <nil>
+	// 2 <nil>
+}
+
+func ExampleLease_Context() {
+	reports := mustNew("concurrent 2 lease=30s")
+	makeReport := func(ctx context.Context) error {
+		lease, err := reports.Acquire(ctx, "user:42", 1)
+		if err != nil {
+			return err
+		}
+		defer lease.Release(ctx)
+
+		work := lease.Context(ctx) // ends if the lease is lost
+		select {
+		case <-work.Done():
+			return context.Cause(work)
+		case <-time.After(time.Millisecond): // the work
+			return nil
+		}
+	}
+	fmt.Println(makeReport(context.Background()))
+	// Output: <nil>
+}
+
+func ExampleLease_Release() {
+	exports := mustNew("concurrent 1 lease=30s")
+	ctx := context.Background()
+	lease, err := exports.Acquire(ctx, "account:7", 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// Write the export, and publish it only if no one else can have had the place meanwhile.
+	if err := lease.Release(ctx); errors.Is(err, weir.ErrLeaseLost) {
+		fmt.Println("throw the export away")
+		return
+	}
+	fmt.Println("published")
+	// Output: published
+}
+
+func ExampleTakeAll() {
+	perHour, err := weir.New(weir.MustParseLimit("100/1h"))
+	if err != nil {
+		panic(err)
+	}
+	perSecond, err := weir.New(weir.MustParseLimit("2/1s"))
+	if err != nil {
+		panic(err)
+	}
+	for range 3 {
+		d, each, err := weir.TakeAll(context.Background(),
+			weir.Charge{Limiter: perHour, Key: "user:42", Cost: 1}, weir.Charge{Limiter: perSecond, Key: "user:42", Cost: 1})
+		fmt.Println(d.Allowed, each[0].Remaining, each[1].Allowed, err)
+	}
+	// Output:
+	// true 99 true <nil>
+	// true 98 true <nil>
+	// false 98 false <nil>
+}
+
+// An absentStore has an engine that is down.
+type absentStore struct{ address string }
+
+func (s *absentStore) Bind(store.Spec) (store.Binding, error) { return s, nil }
+
+func (*absentStore) Do(context.Context, string, algorithm.Op, int64) (algorithm.Verdict, error) {
+	return algorithm.Verdict{}, errors.New("connection refused")
+}
+
+// Each of four processes admits a quarter of the limit while the store fails.
+func ExampleWithOnStoreError() {
+	limiter, err := weir.New(weir.MustParseLimit("8/1h"), weir.WithStore(&absentStore{"192.0.2.1:6379"}), weir.WithOnStoreError(store.LocalShare(0.25)))
+	if err != nil {
+		panic(err)
+	}
+	ctx := context.Background()
+	for range 3 {
+		d, err := limiter.Take(ctx, "user:42", 1)
+		fmt.Println(d.Allowed, d.Remaining, d.Failed, d.Local, err)
+	}
+	// for one call: let the request pass
+	d, err := limiter.Take(store.WithOnError(ctx, store.Allow), "user:42", 1)
+	fmt.Println(d.Allowed, d.Failed, d.Local, err)
+	// Output:
+	// true 1 true true <nil>
+	// true 0 true true <nil>
+	// false 0 true true <nil>
+	// true true false <nil>
 }
