@@ -44,10 +44,14 @@ func TestConformanceOfValkey(t *testing.T) {
 }
 
 func TestConformanceOfCluster(t *testing.T) {
-	storetest.Run(t, harness(testengine.RedisCluster(t).URL()))
+	h := harness(testengine.RedisCluster(t).URL())
+	h.Deployment = true
+	storetest.Run(t, h)
 }
 
 func TestConformanceWithSentinels(t *testing.T) {
 	s := testengine.RedisSentinel(t)
-	storetest.Run(t, harness("redis+sentinel://"+strings.Join(s.Addrs(), ",")+"/"+s.Master()))
+	h := harness("redis+sentinel://" + strings.Join(s.Addrs(), ",") + "/" + s.Master())
+	h.Deployment = true
+	storetest.Run(t, h)
 }

@@ -58,6 +58,7 @@ func TestConformance(t *testing.T) {
 func TestConformanceOverRedis(t *testing.T) {
 	url := testengine.Redis(t).URL() + "?timeout=" + patience.String()
 	h := harness(start(t, server.Config{Store: url, TrustClientTime: true}), start(t, server.Config{Store: url}))
+	h.Deployment = true
 	h.Persistent = true // the state is not in what restarts
 	h.Refuses = func(l algorithm.Limit) string {
 		if l = l.Canonical(); max(l.Count, l.Burst, l.Queue) > 1<<51 {

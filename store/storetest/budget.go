@@ -3,6 +3,7 @@ package storetest
 import (
 	"math"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
@@ -137,7 +138,11 @@ func rewind(k *check) {
 func (b *bound) alternate(key string, later, cost, most int64) {
 	b.Helper()
 	var granted int64
-	for range 30 {
+	times := 30
+	if testing.Short() {
+		times = 10
+	}
+	for range times {
 		granted += max(0, b.do(key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: b.limit.Capacity()}, start).Granted)
 		granted += max(0, b.take(key, cost, start+later).Granted)
 	}

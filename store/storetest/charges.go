@@ -27,7 +27,7 @@ func exactlyCharged(k *check) {
 		} {
 			for i, text := range c.limits {
 				limit := algorithm.MustParseLimit(text)
-				if k.refused(limit) != "" {
+				if k.refused(limit) != "" || omits(i, o) {
 					continue
 				}
 				spec := store.Spec{Limit: limit}

@@ -46,3 +46,11 @@ func TestDocsListTheRules(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestDeploymentRulesAreRules(t *testing.T) {
+	for _, name := range deploymentRules {
+		if sentenceOf(name) == "" {
+			t.Errorf("deploymentRules has %s, which is no rule", name)
+		}
+	}
+}

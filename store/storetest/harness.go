@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -34,6 +35,10 @@ type Harness struct {
 	// some limits keep a trace: the suite then uses others, and does not ask that somebody passes whenever there is room.
 	InTurn bool
 
+	// Deployment states that another Run holds the store to all rules, with the same engine started in another way. With
+	// -short this Run then skips the rules that do not depend on how the engine runs; without it, all rules run.
+	Deployment bool
+
 	// Tick is in what the store counts; 0 means time.Microsecond.
 	Tick time.Duration
 
@@ -51,6 +56,11 @@ func Run(t *testing.T, h Harness) {
 	s := newSuite(h)
 	t.Cleanup(s.crew.dismiss)
 	for _, rule := range rules {
-		t.Run(rule.Name, func(t *testing.T) { s.hold(t, rule) })
+		t.Run(rule.Name, func(t *testing.T) {
+			if h.Deployment && testing.Short() && !slices.Contains(deploymentRules, rule.Name) {
+				t.Skip("-short: the rule does not depend on how the engine runs")
+			}
+			s.hold(t, rule)
+		})
 	}
 }

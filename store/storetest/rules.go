@@ -62,3 +62,12 @@ var rules = []Rule{
 	{"refusals", "Bind refuses what the store can't keep with an *algorithm.LimitError that names the field and what is accepted.", refusals},
 	{"restart", "While the engine restarts there are errors or right decisions; then the same store works again, and what a persistent engine held is still used.", survivesRestart},
 }
+
+// deploymentRules are the names of the rules that depend on how an engine runs: on its clock, its
+// expiry, the distribution of its keys, several clients at once, and a restart.
+var deploymentRules = []string{
+	"vectors", "S3-goroutines", "S3-processes", "linearizable", "linearizable-changes", "S19-peek-contended", "S11-reset",
+	"S17-change-outlives", "reserve-races", "reserve-ends", "S12-keys", "S13-spellings", "S12-names", "sharing", "time-debt",
+	"client-time", "own-clock", "S27-fresh-again", "S17-last-debt", "batches", "S5-joint", "S6-joint-same", "joint-times",
+	"S6-joint-concurrent", "S20-cancelled", "restart",
+}

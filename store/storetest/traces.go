@@ -70,9 +70,13 @@ func traceAll(k *check, texts []string, stepsEach int, memory bool) {
 }
 
 func (k *check) runTraces(all []*trace) {
-	k.Logf("%d traces of %d steps", len(all), stepsPerTrace)
+	steps := stepsPerTrace
+	if testing.Short() {
+		steps /= 2
+	}
+	k.Logf("%d traces of %d steps", len(all), steps)
 	k.each(len(all), func(i int) {
-		for range stepsPerTrace {
+		for range steps {
 			all[i].step()
 		}
 	})
