@@ -8,15 +8,6 @@ import (
 	"github.com/weirlimit/weir/internal/bounds"
 )
 
-func ExampleRows() {
-	rows, err := bounds.Rows()
-	if err != nil {
-		panic(err) // an algorithm admits other than its formula says
-	}
-	fmt.Println(rows[0].Algorithm, rows[0].HalfOpen, rows[0].Closed, rows[0].Any, rows[0].Reaction, rows[0].Words)
-	// Output: token-bucket b+q−1 = 5 b+q = 6 b+⌊L/T⌋ [1090 199 111] 1
-}
-
 func ExampleWrite() {
 	row := bounds.Row{Algorithm: "gcra", HalfOpen: "b+q−1 = 5", Closed: "b+q = 6", Mixed: "b+q = 6", Any: "b+⌊L/T⌋", Reaction: []int64{1090, 199, 111}, Words: 1}
 	if err := bounds.Write(os.Stdout, []bounds.Row{row}); err != nil {
