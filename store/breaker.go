@@ -19,9 +19,13 @@ const (
 // opensAfter is the number of failed calls in a row that opens a circuit.
 const opensAfter = 3
 
-// ErrUnavailable is in errors of calls that a [Breaker] refused or cut short, because the engine does not serve calls or
-// because too many calls wait for it.
+// ErrUnavailable is in errors of calls that a [Breaker] refused or cut short, because the engine does not serve calls.
 var ErrUnavailable = errors.New("the store is unavailable")
+
+// ErrOverloaded is in errors of calls that a [Breaker] refused because too many calls wait for the
+// engine, before its circuit opens. It is no failure of the store (see [IsFailure]): no OnError allows such a
+// request, so that a flood of requests does not switch a limit off.
+var ErrOverloaded = errors.New("the store is overloaded")
 
 // errUnknownEffect is in errors of calls that the engine may have carried out.
 var errUnknownEffect = errors.New("whether anything was changed is unknown")
@@ -36,12 +40,13 @@ type Guarded interface{ Breaker() *Breaker }
 // have failed, by timeouts, connections that could not be made or an engine that refuses everybody, a circuit opens: from then on
 // calls return at once, with an error that is [ErrUnavailable] and [ErrNothingDone]. A probe in the background closes
 // the circuit when the engine serves again. A call that failed does not count if the engine has meanwhile carried out
-// one that began later: then only this call is slow, such as one on a locked row. Calls that waited for less than
-// half of the timeout, because their callers gave up, open a circuit only if the engine does not answer a check either.
+// one that began later: then only this call is slow, such as one on a locked row. Calls whose callers
+// gave up before the timeout do not count either. They cause a check, and the circuit opens if the
+// engine answers neither the check nor another call within the timeout.
 //
 // An engine of several nodes has a [Circuit] for each, so that a node that hangs does not close the others.
 //
-// The number of calls that wait for a node is bounded; more are refused at once.
+// The number of calls that wait for a node is bounded. More are refused at once, with [ErrOverloaded].
 type Breaker struct {
 	options BreakerOptions
 	timeout *timeoutError // the cause of contexts that the breaker ends
@@ -290,13 +295,14 @@ func TimedOut(ctx context.Context) bool {
 
 // A refusal is the error of calls that a breaker refuses. It does not wrap the cause, which was the error of other calls.
 type refusal struct {
+	why  error // ErrUnavailable or ErrOverloaded
 	text string
 	open bool // the circuit is open; false: too many calls wait
 }
 
 func (r *refusal) Error() string { return r.text + "; " + ErrNothingDone.Error() }
 
-func (r *refusal) Unwrap() []error { return []error{ErrUnavailable, ErrNothingDone} }
+func (r *refusal) Unwrap() []error { return []error{r.why, ErrNothingDone} }
 
 // IsCircuitOpen reports whether err is that of a call which an open circuit refused, or cut short when it opened. The
 // error of a call that was refused because too many calls wait is none. [Breaker.Notify] reports each circuit that opens, so

@@ -22,15 +22,15 @@ type Circuit struct {
 
 	mu       sync.Mutex
 	state    BreakerState
-	calls    int    // in flight, those included that returned before their library did
-	waiting  call   // the head of a ring of the calls that wait for an answer
-	begun    uint64 // calls that have begun
-	answered uint64 // the latest call, by its number, that was answered
-	failures int    // calls in a row that failed and began after the one that was answered
-	silent   time.Time
-	unproven bool // a probe must find the node fit in all respects
-	suspect  bool // the last call failed, or there was none: the library may have to connect
-	doubted  bool // a check is in progress, see doubt
+	calls    int       // in flight, those included that returned before their library did
+	waiting  call      // the head of a ring of the calls that wait for an answer
+	begun    uint64    // calls that have begun
+	answered uint64    // the latest call, by its number, that was answered
+	failures int       // calls in a row that failed and began after the one that was answered
+	checked  time.Time // the begin of the last check, see doubt
+	unproven bool      // a probe must find the node fit in all respects
+	suspect  bool      // the last call failed, or there was none: the library may have to connect
+	doubted  bool      // a check is in progress
 	used     bool
 }
 
@@ -83,7 +83,7 @@ func (c *Circuit) enter(parent context.Context) (*call, error) {
 	if c.calls >= b.options.MaxCalls {
 		p.cancel()
 		b.counts.overflows.Add(1)
-		return nil, &refusal{text: fmt.Sprintf("%s: %v: %d calls wait for it", c.engine(), ErrUnavailable, c.calls)}
+		return nil, &refusal{why: ErrOverloaded, text: fmt.Sprintf("%s: %v: %d calls wait for it", c.engine(), ErrOverloaded, c.calls)}
 	}
 	c.calls++
 	c.begun++
@@ -122,6 +122,8 @@ func (p *call) cause(err error) (cause Cause, timedOut bool) {
 		return p.circuit.breaker.classify(err), false
 	case TimedOut(p.ctx):
 		return CauseTimeout, true
+	case errors.Is(p.ctx.Err(), context.DeadlineExceeded) && time.Since(p.began) >= p.circuit.breaker.options.Timeout*9/10:
+		return CauseTimeout, false // the deadline of the caller is about that of the breaker
 	}
 	return CauseCaller, false
 }
@@ -158,11 +160,10 @@ func (p *call) exit(err error) error {
 
 // cutError returns the error of a call that was waiting when the circuit opened, and ended with err.
 func (c *Circuit) cutError(err error) error {
-	r := c.refused.Load()
-	if r == nil { // the circuit has closed again
-		r = &refusal{text: fmt.Sprintf("%s: %v: its circuit opened while the call waited", c.engine(), ErrUnavailable)}
+	if r := c.refused.Load(); r != nil {
+		return &cutError{r.text, err}
 	}
-	return &cutError{r.text, err}
+	return &cutError{fmt.Sprintf("%s: %v: its circuit opened while the call waited", c.engine(), ErrUnavailable), err} // and closed again
 }
 
 // answer records that a call was answered.
@@ -170,11 +171,11 @@ func (c *Circuit) answer(p *call) {
 	if p.number > c.answered {
 		c.answered = p.number
 	}
-	c.failures, c.silent, c.suspect, c.used = 0, time.Time{}, false, true
+	c.failures, c.suspect, c.used = 0, false, true
 }
 
-// fail records that a call failed. A call that waited for less than half of the breaker's timeout, because its caller gave
-// up or other steps took the time, only causes a check of the node, when the node has been silent for that long.
+// fail records that a call failed. A call whose caller gave up, or that waited for less than half of the
+// timeout because other steps took the time, only causes a check of the node.
 func (c *Circuit) fail(p *call, cause Cause, err error) {
 	if p.number <= c.answered {
 		return
@@ -183,48 +184,45 @@ func (c *Circuit) fail(p *call, cause Cause, err error) {
 	if cause == CauseLost {
 		return
 	}
-	if c.silent.IsZero() || p.began.Before(c.silent) {
-		c.silent = p.began
+	if cause == CauseTimeout || cause == CauseCaller {
+		c.doubt()
 	}
-	silent := cause == CauseTimeout || cause == CauseCaller
-	if half := c.breaker.options.Timeout / 2; silent && time.Since(p.began) < half {
-		if time.Since(c.silent) >= half {
-			c.doubt()
-		}
+	if cause == CauseCaller || cause == CauseTimeout && time.Since(p.began) < c.breaker.options.Timeout/2 {
 		return
 	}
-	if c.failures++; c.failures < opensAfter || c.state.Position != Closed {
-		return
-	}
-	if silent {
+	c.failures++
+	switch {
+	case c.failures < opensAfter || c.state.Position != Closed:
+	case cause == CauseTimeout:
 		c.openSilent()
-	} else {
+	default:
 		c.open(err)
 	}
 }
 
-// doubt checks a node from which nobody waited long enough for an answer, with the lock held. The circuit opens if the
-// node does not answer the check: callers with deadlines shorter than a round trip must not open it.
+// doubt checks a node that did not answer a call, with the lock held. The circuit opens if the node
+// answers neither the check nor any call within the timeout: callers who give up before an answer can
+// arrive must not open the circuit of a node that serves.
 func (c *Circuit) doubt() {
 	b := c.breaker
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if c.doubted || b.closed || c.state.Position != Closed {
+	if c.doubted || b.closed || c.state.Position != Closed || time.Since(c.checked) < b.options.Timeout/10 {
 		return
 	}
-	c.doubted = true
+	c.doubted, c.checked = true, time.Now()
 	c.begun++
-	number := c.begun
+	number, answered := c.begun, c.answered
 	b.probes.Go(func() {
-		fit, err := c.check(b.options.Timeout/2, false)
+		fit, err := c.check(b.options.Timeout, false)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.doubted = false
 		switch {
 		case fit:
 			c.answered = max(c.answered, number)
-			c.failures, c.silent = 0, time.Time{}
-		case c.answered > number || c.state.Position != Closed || b.ctx.Err() != nil:
+			c.failures = 0
+		case c.answered != answered || c.state.Position != Closed || b.ctx.Err() != nil || b.classify(err) == CauseLost:
 		case errors.Is(err, context.DeadlineExceeded):
 			c.openSilent()
 		default:
@@ -263,7 +261,7 @@ func (c *Circuit) open(cause error) {
 func (c *Circuit) because(cause error) {
 	c.state.Cause = cause
 	c.refused.Store(&refusal{
-		open: true,
+		why: ErrUnavailable, open: true,
 		text: fmt.Sprintf("%s: %v since %s: %v", c.engine(), ErrUnavailable, c.state.Since.UTC().Format(time.RFC3339),
 			strings.ReplaceAll(WithoutKeys(cause), "; "+ErrNothingDone.Error(), "")),
 	})
@@ -323,7 +321,7 @@ func (c *Circuit) attempt() bool {
 		return false
 	}
 	c.state = BreakerState{Position: Closed, Since: time.Now()}
-	c.failures, c.silent, c.unproven = 0, time.Time{}, false
+	c.failures, c.unproven = 0, false
 	c.answered = c.begun
 	c.refused.Store(nil)
 	return true

@@ -118,13 +118,14 @@ func OnErrorOf(ctx context.Context, standard OnError) OnError {
 
 // IsFailure reports whether the error of an operation is a failure of the store, in place of which
 // OnError decides. Errors of the caller are no failures: a canceled context, an invalid operation, a
-// key with a value that is not weir's. A deadline of ctx that ended during the operation is a
-// failure: the store was too slow for it.
+// key with a value that is not weir's. Too many requests at a time ([ErrOverloaded]) are no failure
+// either. A deadline of ctx that ended during the operation is a failure: the store was too slow for
+// it.
 func IsFailure(ctx context.Context, err error) bool {
 	if err == nil || errors.Is(ctx.Err(), context.Canceled) {
 		return false
 	}
-	for _, target := range []error{ErrTime, ErrClientTime, ErrUnnamed, errTwoLimits} {
+	for _, target := range []error{ErrOverloaded, ErrTime, ErrClientTime, ErrUnnamed, errTwoLimits} {
 		if errors.Is(err, target) {
 			return false
 		}

@@ -40,9 +40,10 @@ type refusal struct {
 
 func (e *refusal) Error() string { return e.text }
 
-// Is reports that nothing was done where the server says so: that of its own store's error.
+// Is reports that nothing was done where the server says so: that of its own store's error. The same
+// holds for an overload.
 func (e *refusal) Is(target error) bool {
-	return target == store.ErrNothingDone &&
+	return target == store.ErrOverloaded && strings.Contains(e.text, store.ErrOverloaded.Error()) || target == store.ErrNothingDone &&
 		(e.cause == store.CauseUnready || strings.HasSuffix(e.text, store.ErrNothingDone.Error()))
 }
 

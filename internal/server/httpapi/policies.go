@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -31,6 +32,9 @@ func (s *Server) within(ctx context.Context) (context.Context, context.CancelFun
 func (s *Server) undecided(err error) *Problem {
 	s.counts.undecided.Add(1)
 	s.logFailure(err, "no decision")
+	if errors.Is(err, store.ErrOverloaded) {
+		return &Problem{Status: http.StatusServiceUnavailable, Detail: store.ErrOverloaded.Error() + "; try again"}
+	}
 	return &Problem{Status: http.StatusServiceUnavailable, Detail: "no decision could be made; try again"}
 }
 

@@ -42,6 +42,9 @@ func (c *conn) failure(err error) string {
 	}
 	c.counts.Undecided++
 	c.server.logFailure(err, "no decision could be made")
+	if errors.Is(err, store.ErrOverloaded) {
+		return store.ErrOverloaded.Error() + ", try again; " + store.ErrNothingDone.Error()
+	}
 	return "no decision could be made, try again"
 }
 
