@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/internal/panics"
+	"github.com/weirlimit/weir/store"
 )
 
 // ErrLeaseLost reports a Lease that ended before its release: no renewal succeeded in time, because
@@ -65,14 +66,14 @@ func (l *Limiter) Acquire(ctx context.Context, key string, cost int64) (*Lease, 
 	if err := check(ctx, b, cost); err != nil {
 		return nil, err
 	}
-	if err := b.admits(cost, true); err != nil {
+	if err := admits(b, cost, true); err != nil {
 		return nil, err
 	}
 	if cost == 0 {
 		return newLease(ctx, &Reservation{}), nil
 	}
 	var r *Reservation
-	err := l.queue(ctx, key, cost, true, func(b *bound, w *waiter) (d Decision, err error) {
+	err := l.queue(ctx, key, cost, true, func(b *store.Bound, w *waiter) (d Decision, err error) {
 		if r, err = l.reserveOrCancel(ctx, b, key, cost, w); err == nil {
 			d = r.Decision
 		}
@@ -86,7 +87,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string, cost int64) (*Lease, 
 
 // reserveOrCancel takes a place. It leaves none taken if ctx ends while the store decides: a place
 // that is granted after that is given back.
-func (l *Limiter) reserveOrCancel(ctx context.Context, b *bound, key string, cost int64, w *waiter) (*Reservation, error) {
+func (l *Limiter) reserveOrCancel(ctx context.Context, b *store.Bound, key string, cost int64, w *waiter) (*Reservation, error) {
 	type result struct {
 		r   *Reservation
 		err error
@@ -264,16 +265,16 @@ func (l *Lease) Context(parent context.Context) context.Context {
 func poll(retryAfter time.Duration) time.Duration { return min(max(retryAfter, minPoll), maxPoll) }
 
 // admits returns an error for a cost beyond the limit, in Acquire or in Wait.
-func (b *bound) admits(cost int64, acquire bool) error {
-	switch concurrent := b.limit.Algorithm == Concurrent; {
+func admits(b *store.Bound, cost int64, acquire bool) error {
+	switch concurrent := b.Limit.Algorithm == Concurrent; {
 	case acquire && !concurrent:
 		return fmt.Errorf("weir: Acquire under %v, which has no leases; accepted: a concurrent limit, such as "+
-			"concurrent 10 lease=30s; Wait is for other limits", b.limit)
+			"concurrent 10 lease=30s; Wait is for other limits", b.Limit)
 	case concurrent && !acquire:
 		return fmt.Errorf("weir: Wait under %v, whose places have to be given back; accepted: Acquire, which returns "+
-			"a Lease, or another limit", b.limit)
-	case cost > b.capacity:
-		return &CapacityError{Cost: cost, Capacity: b.capacity}
+			"a Lease, or another limit", b.Limit)
+	case cost > b.Capacity:
+		return &CapacityError{Cost: cost, Capacity: b.Capacity}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/decide"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/memory"
 )
@@ -91,12 +92,9 @@ var errNoLimit = errors.New("weir: the Limiter is nil or the zero Limiter, and h
 // limiter's clock, which is the store's own unless WithClock says otherwise. A key's operations should all come
 // from one clock. Time that steps back may deny a key for longer; it never admits more.
 type Limiter struct {
-	bound   atomic.Pointer[bound] // the limit in force
-	store   store.Store
-	name    string
-	now     func() time.Time // nil: the store's own clock
-	onError store.OnError
-	lines   lines
+	bound atomic.Pointer[store.Bound] // the limit in force
+	now   func() time.Time            // nil: the store's own clock
+	lines lines
 }
 
 type options struct {
@@ -153,17 +151,14 @@ func New(limit Limit, opts ...Option) (*Limiter, error) {
 	if o.store == nil {
 		o.store = memory.New(memory.Options{})
 	}
-	b, err := bind(o.store, limit, o.name)
-	if err == nil {
-		_, err = o.onError.Limit(b.limit)
-	}
+	b, err := bind(o.store, limit, o.name, o.onError)
 	if err != nil {
 		return nil, err
 	}
 	if keeper, ok := o.store.(store.Timekeeper); ok && o.now != nil && !keeper.TrustsClientTime() {
 		return nil, fmt.Errorf("weir: WithClock: %w", ErrClientTime)
 	}
-	l := &Limiter{store: o.store, name: o.name, now: o.now, onError: o.onError}
+	l := &Limiter{now: o.now}
 	l.bound.Store(b)
 	return l, nil
 }
@@ -171,13 +166,13 @@ func New(limit Limit, opts ...Option) (*Limiter, error) {
 // Limit returns the limit in force, in canonical form. That of the zero Limiter, which has none, is the zero Limit.
 func (l *Limiter) Limit() Limit {
 	if b := l.load(); b != nil {
-		return b.limit
+		return b.Limit
 	}
 	return Limit{}
 }
 
 // load returns the limit in force, or nil if there is none.
-func (l *Limiter) load() *bound {
+func (l *Limiter) load() *store.Bound {
 	if l == nil {
 		return nil
 	}
@@ -202,12 +197,13 @@ func (l *Limiter) Take(ctx context.Context, key string, cost int64) (d Decision,
 	if b == nil || l.now != nil || cost < 0 || ctx.Err() != nil {
 		return l.decide(ctx, b, key, algorithm.Op{Kind: algorithm.Take, Cost: cost})
 	}
-	v, err := b.binding.Do(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, store.OwnClock) // decide, without the call
+	v, err := b.Do(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, store.OwnClock) // decide, without the call
 	if err == nil {
-		v.Read(&d, b.capacity)
+		v.Read(&d, b.Capacity)
 		return d, nil
 	}
-	return l.takeWithout(ctx, b, key, cost, err)
+	b, v, err = decide.Fallback(ctx, b, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, store.OwnClock, err)
+	return decision(b, v, err)
 }
 
 // TakeAt is Take at a time.
@@ -246,9 +242,9 @@ func (l *Limiter) TakeUpToAt(ctx context.Context, key string, cost int64, now ti
 	return l.takeUpTo(ctx, b, key, cost, at)
 }
 
-func (l *Limiter) takeUpTo(ctx context.Context, b *bound, key string, cost, now int64) (granted int64, d Decision, err error) {
-	by, v, err := l.take(ctx, b, key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: cost}, now)
-	d, err = by.decision(v, err)
+func (l *Limiter) takeUpTo(ctx context.Context, b *store.Bound, key string, cost, now int64) (granted int64, d Decision, err error) {
+	b, v, err := decide.Do(ctx, b, key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: cost}, now)
+	d, err = decision(b, v, err)
 	return max(0, v.Granted), d, err
 }
 
@@ -260,7 +256,8 @@ func (l *Limiter) Refund(ctx context.Context, key string, cost int64) (Decision,
 		return Decision{}, errNoLimit
 	}
 	defer l.lines.stir(key)
-	return b.decision(l.do(ctx, b, key, algorithm.Op{Kind: algorithm.Refund, Cost: cost}))
+	v, err := l.do(ctx, b, key, algorithm.Op{Kind: algorithm.Refund, Cost: cost})
+	return decision(b, v, err)
 }
 
 // RefundAt is Refund at a time.
@@ -270,7 +267,8 @@ func (l *Limiter) RefundAt(ctx context.Context, key string, cost int64, now time
 		return Decision{}, errNoLimit
 	}
 	defer l.lines.stir(key)
-	return b.decision(l.doAt(ctx, b, key, algorithm.Op{Kind: algorithm.Refund, Cost: cost}, now))
+	v, err := l.doAt(ctx, b, key, algorithm.Op{Kind: algorithm.Refund, Cost: cost}, now)
+	return decision(b, v, err)
 }
 
 // Reset forgets the key: its next request finds a fresh one.
@@ -285,52 +283,52 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 }
 
 // decide carries out an operation that takes units, or decides without the store.
-func (l *Limiter) decide(ctx context.Context, b *bound, key string, op algorithm.Op) (Decision, error) {
+func (l *Limiter) decide(ctx context.Context, b *store.Bound, key string, op algorithm.Op) (Decision, error) {
 	now, err := l.check(ctx, b, op.Cost)
 	if err != nil {
 		return Decision{}, err
 	}
-	by, v, err := l.take(ctx, b, key, op, now)
-	return by.decision(v, err)
+	b, v, err := decide.Do(ctx, b, key, op, now)
+	return decision(b, v, err)
 }
 
 // decideAt is decide at a time.
-func (l *Limiter) decideAt(ctx context.Context, b *bound, key string, op algorithm.Op, now time.Time) (Decision, error) {
+func (l *Limiter) decideAt(ctx context.Context, b *store.Bound, key string, op algorithm.Op, now time.Time) (Decision, error) {
 	at, err := checkAt(ctx, b, op.Cost, now)
 	if err != nil {
 		return Decision{}, err
 	}
-	by, v, err := l.take(ctx, b, key, op, at)
-	return by.decision(v, err)
+	b, v, err := decide.Do(ctx, b, key, op, at)
+	return decision(b, v, err)
 }
 
 // do carries out an operation that nothing decides but the store.
-func (l *Limiter) do(ctx context.Context, b *bound, key string, op algorithm.Op) (algorithm.Verdict, error) {
+func (l *Limiter) do(ctx context.Context, b *store.Bound, key string, op algorithm.Op) (algorithm.Verdict, error) {
 	now, err := l.check(ctx, b, op.Cost)
 	if err != nil {
 		return algorithm.Verdict{}, err
 	}
-	return b.binding.Do(ctx, key, op, now)
+	return b.Do(ctx, key, op, now)
 }
 
 // doAt is do at a time.
-func (l *Limiter) doAt(ctx context.Context, b *bound, key string, op algorithm.Op, now time.Time) (algorithm.Verdict, error) {
+func (l *Limiter) doAt(ctx context.Context, b *store.Bound, key string, op algorithm.Op, now time.Time) (algorithm.Verdict, error) {
 	at, err := checkAt(ctx, b, op.Cost, now)
 	if err != nil {
 		return algorithm.Verdict{}, err
 	}
-	return b.binding.Do(ctx, key, op, at)
+	return b.Do(ctx, key, op, at)
 }
 
 // check returns the time to give the store, or the error of [check].
-func (l *Limiter) check(ctx context.Context, b *bound, cost int64) (now int64, err error) {
+func (l *Limiter) check(ctx context.Context, b *store.Bound, cost int64) (now int64, err error) {
 	if b != nil && l.now != nil {
 		return checkAt(ctx, b, cost, l.now())
 	}
 	return store.OwnClock, check(ctx, b, cost)
 }
 
-func checkAt(ctx context.Context, b *bound, cost int64, now time.Time) (int64, error) {
+func checkAt(ctx context.Context, b *store.Bound, cost int64, now time.Time) (int64, error) {
 	if err := check(ctx, b, cost); err != nil {
 		return 0, err
 	}
@@ -343,7 +341,7 @@ func checkAt(ctx context.Context, b *bound, cost int64, now time.Time) (int64, e
 
 // check returns an error for a missing limit, a negative cost, or an ended context, which must not
 // reach a store.
-func check(ctx context.Context, b *bound, cost int64) error {
+func check(ctx context.Context, b *store.Bound, cost int64) error {
 	switch {
 	case b == nil:
 		return errNoLimit
@@ -383,38 +381,21 @@ func (l *Limiter) takeMany(ctx context.Context, requests []Request, now int64, d
 		}
 	}
 	first := len(decisions)
-	var err error
-	if batcher, ok := b.binding.(store.Batcher); ok {
-		decisions, err = batcher.TakeMany(ctx, requests, now, decisions)
-	} else {
-		decisions, err = b.takeEach(ctx, requests, now, decisions)
-	}
+	decisions, err := b.TakeMany(ctx, requests, now, decisions)
 	if err == nil {
 		return decisions, nil
 	}
-	by, err := l.without(ctx, b, err)
+	by, err := decide.Without(ctx, b, store.OnErrorOf(ctx, b.OnError), err)
 	if err != nil {
 		return decisions, err
 	}
-	return by.takeEach(ctx, requests[len(decisions)-first:], now, decisions)
-}
-
-// takeEach appends the decisions on requests, up to the first error.
-func (b *bound) takeEach(ctx context.Context, requests []Request, now int64, decisions []Decision) ([]Decision, error) {
-	for _, r := range requests {
-		d, err := b.decision(b.binding.Do(ctx, r.Key, algorithm.Op{Cost: r.Cost}, now))
-		if err != nil {
-			return decisions, err
-		}
-		decisions = append(decisions, d)
-	}
-	return decisions, nil
+	return by.TakeMany(ctx, requests[len(decisions)-first:], now, decisions)
 }
 
 // Name returns the name that the limiter's state is under (WithName), or "" if it has none.
 func (l *Limiter) Name() string {
-	if l == nil {
-		return ""
+	if b := l.load(); b != nil {
+		return b.Name
 	}
-	return l.name
+	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/decide"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -47,8 +48,8 @@ func (r *Reservation) Lease() time.Duration {
 	if r == nil {
 		return 0
 	}
-	if b := r.place.under; b != nil && b.limit.Algorithm == Concurrent && r.Allowed {
-		return b.limit.Period
+	if b := r.place.under; b != nil && b.Limit.Algorithm == Concurrent && r.Allowed {
+		return b.Limit.Period
 	}
 	return 0
 }
@@ -81,8 +82,8 @@ func (r *Reservation) Renew(ctx context.Context) (Decision, error) {
 	if b == nil {
 		return Decision{}, errNoLimit
 	}
-	if b.limit.Algorithm != Concurrent {
-		return Decision{}, fmt.Errorf("weir: a reservation of %v has no lease to renew; accepted: one of a concurrent limit", b.limit)
+	if b.Limit.Algorithm != Concurrent {
+		return Decision{}, fmt.Errorf("weir: a reservation of %v has no lease to renew; accepted: one of a concurrent limit", b.Limit)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,7 +94,7 @@ func (r *Reservation) Renew(ctx context.Context) (Decision, error) {
 		return Decision{}, err
 	}
 	t, err := r.place.taken.Renew(ctx, l.time(b))
-	d, err := b.decision(t.Verdict, err)
+	d, err := decision(b, t.Verdict, err)
 	if err == nil {
 		r.place.taken, r.cancelled = t, !d.Allowed
 	}
@@ -102,7 +103,7 @@ func (r *Reservation) Renew(ctx context.Context) (Decision, error) {
 
 func (r *Reservation) giveBack(ctx context.Context) error {
 	l, b := r.limiter, r.place.under
-	if b.limit.Algorithm == LeakyQueue {
+	if b.Limit.Algorithm == LeakyQueue {
 		return l.handOn(ctx, r.place.taken.Key, r.place)
 	}
 	_, err := r.place.taken.GiveBack(ctx, l.time(b))
@@ -139,7 +140,7 @@ type Hold struct {
 	id       int64
 	estimate int64
 	life     time.Duration
-	without  *bound // nil: the store has the hold
+	without  *store.Bound // nil: the store has the hold
 
 	mu      sync.Mutex
 	settled bool // nothing is held: a settlement succeeded, or the hold was denied
@@ -159,11 +160,11 @@ func (l *Limiter) Hold(ctx context.Context, key string, cost int64, life time.Du
 	if err != nil {
 		return nil, err
 	}
-	by, v, err := l.take(ctx, b, key, h.op(), now)
-	if h.Decision, err = by.decision(v, err); err != nil {
+	by, v, err := decide.Do(ctx, b, key, h.op(), now)
+	if h.Decision, err = decision(by, v, err); err != nil {
 		return nil, err
 	}
-	if by.without != nil {
+	if by.Failed {
 		h.without = by
 	}
 	h.settled = !h.Allowed
@@ -176,7 +177,7 @@ func (h *Hold) op() algorithm.Op {
 }
 
 // bound returns the bound that has the hold.
-func (h *Hold) bound() *bound {
+func (h *Hold) bound() *store.Bound {
 	if h.without != nil {
 		return h.without
 	}
@@ -196,7 +197,8 @@ func (h *Hold) Renew(ctx context.Context) (Decision, error) {
 		return Decision{}, errors.New("weir: there is no hold to renew; accepted: a hold that was allowed, and neither committed nor cancelled")
 	}
 	b := h.bound()
-	return b.decision(h.limiter.do(ctx, b, h.key, h.op()))
+	v, err := h.limiter.do(ctx, b, h.key, h.op())
+	return decision(b, v, err)
 }
 
 // Commit settles the hold at the real cost of the work, more or less than the estimate. Units
@@ -237,7 +239,8 @@ func (h *Hold) settle(ctx context.Context, cost int64) (Decision, error) {
 	}
 	// without a competing settlement a missing reservation has expired
 	late := !h.settled && !h.unsure
-	d, err := b.decision(h.limiter.do(ctx, b, h.key, algorithm.Op{Kind: algorithm.Commit, Late: late, Cost: cost, ID: h.id}))
+	v, err := h.limiter.do(ctx, b, h.key, algorithm.Op{Kind: algorithm.Commit, Late: late, Cost: cost, ID: h.id})
+	d, err := decision(b, v, err)
 	h.settled = h.settled || err == nil
 	h.unsure = h.unsure || err != nil && !errors.Is(err, store.ErrNothingDone)
 	h.limiter.lines.stir(h.key)

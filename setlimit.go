@@ -2,39 +2,22 @@ package weir
 
 import (
 	"github.com/weirlimit/weir/algorithm"
-	"github.com/weirlimit/weir/internal/fallback"
 	"github.com/weirlimit/weir/store"
 )
 
-// A bound is a limit and what asks the store under it. It is never changed; an operation uses one from beginning to end.
-type bound struct {
-	limit    Limit // canonical
-	capacity int64
-	binding  store.Binding
-	// without is nil if the binding is of the limiter's store. Otherwise the store failed.
-	without *fallback.Bound
-}
-
-func bind(s store.Store, limit Limit, name string) (*bound, error) {
+func bind(s store.Store, limit Limit, name string, on store.OnError) (*store.Bound, error) {
 	if err := limit.Validate(); err != nil {
 		return nil, err
 	}
-	binding, err := s.Bind(store.Spec{Limit: limit, Name: name})
-	if err != nil {
-		return nil, err
-	}
-	return &bound{limit: limit.Canonical(), capacity: limit.Capacity(), binding: binding}, nil
+	return store.Bind(s, store.Spec{Limit: limit, Name: name}, on)
 }
 
-// decision derives what people read. A request that could not be decided is not allowed.
-func (b *bound) decision(v algorithm.Verdict, err error) (Decision, error) {
+// decision derives what people read, unless err is set.
+func decision(b *store.Bound, v algorithm.Verdict, err error) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
-	if b.without != nil {
-		return b.without.Decision(v), nil
-	}
-	return v.Decision(b.capacity), nil
+	return b.Decision(v), nil
 }
 
 // An unnamedError is that of a SetLimit of a limiter without a name.
@@ -61,22 +44,20 @@ func (unnamedError) Is(target error) bool { return target == ErrUnnamed }
 // any limit but a concurrent one, starts after them. Take goes by the store alone: a Delay that it has returned can't change, and it may return one by which the
 // request starts sooner after a turn whose time has changed than any of the limits lets it. Reservations and holds made before are settled as ever; a lease that is renewed is one of the limit under which it was taken.
 func (l *Limiter) SetLimit(limit Limit) error {
+	old := l.load()
 	switch {
-	case l.load() == nil:
+	case old == nil:
 		return errNoLimit
-	case l.name == "":
+	case old.Name == "":
 		return unnamedError{}
 	}
-	b, err := bind(l.store, limit, l.name)
-	if err == nil {
-		_, err = l.onError.Limit(b.limit)
-	}
+	b, err := bind(old.Store, limit, old.Name, old.OnError)
 	if err != nil {
 		return err
 	}
 	l.lines.mu.Lock()
 	defer l.lines.mu.Unlock()
-	if b.limit == l.Limit() {
+	if b.Limit == l.Limit() {
 		return nil
 	}
 	l.bound.Store(b)

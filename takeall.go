@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/decide"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/memory"
 )
@@ -31,7 +32,7 @@ type Charge struct {
 //
 // If limiters have a clock (WithClock), the time of the first such is that of all.
 func TakeAll(ctx context.Context, charges ...Charge) (Decision, []Decision, error) {
-	parts, bounds := make([]store.Part, len(charges)), make([]*bound, len(charges))
+	parts, bounds := make([]store.Part, len(charges)), make([]*store.Bound, len(charges))
 	now := store.OwnClock
 	for i, c := range charges {
 		l, b := c.Limiter, c.Limiter.load()
@@ -47,7 +48,7 @@ func TakeAll(ctx context.Context, charges ...Charge) (Decision, []Decision, erro
 		if now == store.OwnClock && l.now != nil {
 			now = l.time(b)
 		}
-		parts[i] = store.Part{Store: l.store, Binding: b.binding, Limit: b.limit, Name: l.name, Key: c.Key, Cost: c.Cost}
+		parts[i] = b.Part(c.Key, c.Cost)
 	}
 	outcomes, err := store.TakeAll(ctx, parts, now)
 	if err != nil {
@@ -58,7 +59,7 @@ func TakeAll(ctx context.Context, charges ...Charge) (Decision, []Decision, erro
 	}
 	each := make([]Decision, len(charges))
 	for i, o := range outcomes {
-		each[i], _ = bounds[i].decision(o.Verdict, nil)
+		each[i] = bounds[i].Decision(o.Verdict)
 	}
 	return algorithm.Together(each), each, nil
 }
@@ -66,19 +67,17 @@ func TakeAll(ctx context.Context, charges ...Charge) (Decision, []Decision, erro
 // takeAllWithout decides on charges for which a store returned err. It replaces the parts and bounds
 // of all stores that can fail by those that decided.
 func takeAllWithout(
-	ctx context.Context, charges []Charge, parts []store.Part, bounds []*bound, now int64, err error,
+	ctx context.Context, charges []Charge, parts []store.Part, bounds []*store.Bound, now int64, err error,
 ) ([]store.Outcome, error) {
 	for i, c := range charges {
 		if _, sound := parts[i].Store.(*memory.Store); sound {
 			continue
 		}
-		by, err := c.Limiter.without(ctx, bounds[i], err)
+		by, err := decide.Without(ctx, bounds[i], store.OnErrorOf(ctx, bounds[i].OnError), err)
 		if err != nil {
 			return nil, err
 		}
-		f := by.without
-		bounds[i] = by
-		parts[i] = store.Part{Store: f.Store, Binding: f.Binding, Limit: f.Limit, Name: f.Name, Key: c.Key, Cost: c.Cost}
+		bounds[i], parts[i] = by, by.Part(c.Key, c.Cost)
 	}
 	return store.TakeAll(ctx, parts, now)
 }

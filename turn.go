@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/decide"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -22,14 +23,14 @@ type turn struct {
 type place struct {
 	start time.Time
 	taken store.Taken
-	under *bound // that it was taken under, by which it is given back
-	pace  Limit  // that the start goes by
+	under *store.Bound // that it was taken under, by which it is given back
+	pace  Limit        // that the start goes by
 }
 
 // takePlace is Take that can be undone, and that notes where in time the units are. A failure of the
 // store is that of all waiters of the key: w, which is nil outside Wait and Acquire, does not call a
 // store that has failed for another waiter just now.
-func (l *Limiter) takePlace(ctx context.Context, b *bound, key string, cost int64, w *waiter) (Decision, place, error) {
+func (l *Limiter) takePlace(ctx context.Context, b *store.Bound, key string, cost int64, w *waiter) (Decision, place, error) {
 	failure := l.lines.failure(w)
 	if failure == nil {
 		d, p, err := l.placeUnder(ctx, b, key, cost)
@@ -39,25 +40,25 @@ func (l *Limiter) takePlace(ctx context.Context, b *bound, key string, cost int6
 		failure = err
 		l.lines.fail(ctx, key, w, err)
 	}
-	by, err := l.without(ctx, b, failure)
+	by, err := decide.Without(ctx, b, store.OnErrorOf(ctx, b.OnError), failure)
 	if err != nil {
 		return Decision{}, place{}, err
 	}
 	return l.placeUnder(ctx, by, key, cost)
 }
 
-func (l *Limiter) placeUnder(ctx context.Context, b *bound, key string, cost int64) (Decision, place, error) {
+func (l *Limiter) placeUnder(ctx context.Context, b *store.Bound, key string, cost int64) (Decision, place, error) {
 	asked := time.Now()
-	t, err := store.Part{Binding: b.binding, Limit: b.limit, Key: key, Cost: cost}.Take(ctx, l.time(b))
-	d, err := b.decision(t.Verdict, err)
-	return d, place{start: asked.Add(d.Delay), taken: t, under: b, pace: b.limit}, err
+	t, err := b.Part(key, cost).Take(ctx, l.time(b))
+	d, err := decision(b, t.Verdict, err)
+	return d, place{start: asked.Add(d.Delay), taken: t, under: b, pace: b.Limit}, err
 }
 
 // takeTurn is Take that notes the turn of a request that is admitted, if that is still to come: that of a leaky-queue, and of any limit of a rate while others wait
 // for turns, behind which it goes. A turn that would come too late for the context is given back.
-func (l *Limiter) takeTurn(ctx context.Context, b *bound, key string, cost int64, w *waiter) (Decision, *turn, error) {
+func (l *Limiter) takeTurn(ctx context.Context, b *store.Bound, key string, cost int64, w *waiter) (Decision, *turn, error) {
 	d, p, err := l.takePlace(ctx, b, key, cost, w)
-	if err != nil || !d.Allowed || b.limit.Algorithm != LeakyQueue && (b.limit.Algorithm == Concurrent || !l.lines.queued(key)) {
+	if err != nil || !d.Allowed || b.Limit.Algorithm != LeakyQueue && (b.Limit.Algorithm == Concurrent || !l.lines.queued(key)) {
 		return d, nil, err
 	}
 	t := &turn{place: p, again: make(chan struct{}, 1)}
@@ -105,14 +106,14 @@ func (l *Limiter) handOn(ctx context.Context, key string, p place) error {
 	case !timed || !time.Now().Before(p.start):
 		return nil
 	default:
-		_, err = p.under.binding.Do(ctx, key, algorithm.Op{Kind: algorithm.Cancel, Cost: p.taken.Cost, End: end}, l.time(p.under))
+		_, err = p.under.Do(ctx, key, algorithm.Op{Kind: algorithm.Cancel, Cost: p.taken.Cost, End: end}, l.time(p.under))
 	}
 	l.lines.stir(key)
 	return err
 }
 
 // queued reports whether the place has a time of its own in a leaky-queue. Others only wait for those.
-func (p place) queued() bool { return p.under.limit.Algorithm == LeakyQueue }
+func (p place) queued() bool { return p.under.Limit.Algorithm == LeakyQueue }
 
 // queued reports whether any wait for their turn.
 func (ls *lines) queued(key string) bool {
@@ -154,18 +155,18 @@ func (l *Limiter) addTurn(key string, t *turn) (wait time.Duration, waits bool) 
 
 // hasten gives earlier times to turns that wait at a slower pace than that of the next limit, if it is one of a rate: all that is still to come of the wait goes by
 // at the next pace. None goes before the one ahead of it has had its time. The caller holds the mutex.
-func (n *line) hasten(next *bound) {
-	if next.limit.Algorithm == Concurrent {
+func (n *line) hasten(next *store.Bound) {
+	if next.Limit.Algorithm == Concurrent {
 		return
 	}
-	now, pace := time.Now(), interval(next.limit)
+	now, pace := time.Now(), interval(next.Limit)
 	if last := &n.last; last.under != nil && pace.Cmp(interval(last.pace)) < 0 {
-		last.pace = next.limit
+		last.pace = next.Limit
 	}
 	free := n.last.over() // when the turn ahead has had its time
 	for _, t := range n.turns {
 		if old := interval(t.pace); pace.Cmp(old) < 0 && now.Before(t.start) {
-			t.start, t.pace = later(now.Add(stretch(t.start.Sub(now), old, pace)), free), next.limit
+			t.start, t.pace = later(now.Add(stretch(t.start.Sub(now), old, pace)), free), next.Limit
 			signal(t.again)
 		}
 		free = t.over()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
+	"github.com/weirlimit/weir/internal/decide"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -44,11 +45,11 @@ func (l *Limiter) Wait(ctx context.Context, key string, cost int64) error {
 	if err := check(ctx, b, cost); err != nil || cost == 0 {
 		return err
 	}
-	if err := b.admits(cost, false); err != nil {
+	if err := admits(b, cost, false); err != nil {
 		return err
 	}
 	var t *turn // to wait for, once admitted
-	err := l.queue(ctx, key, cost, false, func(b *bound, w *waiter) (d Decision, err error) {
+	err := l.queue(ctx, key, cost, false, func(b *store.Bound, w *waiter) (d Decision, err error) {
 		d, t, err = l.takeTurn(ctx, b, key, cost, w)
 		return d, err
 	})
@@ -60,7 +61,7 @@ func (l *Limiter) Wait(ctx context.Context, key string, cost int64) error {
 
 // queue waits in the key's line until take is admitted. acquire is true for waiters of a concurrent
 // limit.
-func (l *Limiter) queue(ctx context.Context, key string, cost int64, acquire bool, take func(*bound, *waiter) (Decision, error)) error {
+func (l *Limiter) queue(ctx context.Context, key string, cost int64, acquire bool, take func(*store.Bound, *waiter) (Decision, error)) error {
 	w := l.lines.join(key, cost, acquire)
 	defer l.lines.leave(key, w)
 	return l.admit(ctx, key, w, take)
@@ -68,7 +69,7 @@ func (l *Limiter) queue(ctx context.Context, key string, cost int64, acquire boo
 
 // admit waits in the key's queue until the waiter is first, and then takes until the take is
 // admitted.
-func (l *Limiter) admit(ctx context.Context, key string, w *waiter, take func(*bound, *waiter) (Decision, error)) error {
+func (l *Limiter) admit(ctx context.Context, key string, w *waiter, take func(*store.Bound, *waiter) (Decision, error)) error {
 	for first := false; !first; {
 		select {
 		case <-w.first:
@@ -77,7 +78,7 @@ func (l *Limiter) admit(ctx context.Context, key string, w *waiter, take func(*b
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if err := l.lines.failure(w); err != nil && l.denies(ctx, err) {
+		if err := l.lines.failure(w); err != nil && decide.Denies(ctx, l.load(), err) {
 			return err
 		}
 		if !l.lines.undecided(w) {
@@ -97,11 +98,11 @@ func (l *Limiter) admit(ctx context.Context, key string, w *waiter, take func(*b
 }
 
 // ask asks the store until the waiter, which is first in line, is admitted.
-func (l *Limiter) ask(ctx context.Context, key string, w *waiter, take func(*bound, *waiter) (Decision, error)) error {
+func (l *Limiter) ask(ctx context.Context, key string, w *waiter, take func(*store.Bound, *waiter) (Decision, error)) error {
 	for {
 		l.lines.asks(key, w)
 		b := l.bound.Load()
-		if err := b.admits(w.cost, w.acquire); err != nil {
+		if err := admits(b, w.cost, w.acquire); err != nil {
 			return err
 		}
 		d, err := take(b, w)
@@ -131,13 +132,13 @@ const mostTried = 256
 // deadline; it computes the wait from a copy of the key's state and the waiters ahead. sure is
 // false if a waiter ahead took meanwhile. Stores without an Inspector leave the deadline to later
 // takes.
-func (l *Limiter) hopeless(ctx context.Context, b *bound, key string, w *waiter) (sure bool, err error) {
+func (l *Limiter) hopeless(ctx context.Context, b *store.Bound, key string, w *waiter) (sure bool, err error) {
 	// a place may be given back at any time
-	if err := b.admits(w.cost, w.acquire); err != nil || w.acquire {
+	if err := admits(b, w.cost, w.acquire); err != nil || w.acquire {
 		return true, err
 	}
-	inspector, ok := b.binding.(store.Inspector)
-	if _, limited := ctx.Deadline(); !ok || !limited || l.lines.failure(w) != nil {
+	inspector := b.Inspector
+	if _, limited := ctx.Deadline(); inspector == nil || !limited || l.lines.failure(w) != nil {
 		return true, nil //nolint:nilerr // after a failure waiters decide without the store
 	}
 	state, start, err := inspector.Inspect(ctx, key, l.time(b))
@@ -145,9 +146,9 @@ func (l *Limiter) hopeless(ctx context.Context, b *bound, key string, w *waiter)
 		return true, l.inspectFailed(ctx, key, err)
 	}
 	now, program := start, inspector.Program()
-	costs, sure := l.lines.ahead(key, w, b.capacity)
-	if b.limit.Algorithm.Linear() {
-		costs = lumps(costs, b.capacity)
+	costs, sure := l.lines.ahead(key, w, b.Capacity)
+	if b.Limit.Algorithm.Linear() {
+		costs = lumps(costs, b.Capacity)
 	}
 	for i, cost := range costs[:min(len(costs), mostTried)] {
 		own := i == len(costs)-1
@@ -171,7 +172,7 @@ func (l *Limiter) hopeless(ctx context.Context, b *bound, key string, w *waiter)
 // nil if the waiters decide without the store.
 func (l *Limiter) inspectFailed(ctx context.Context, key string, err error) error {
 	l.lines.fail(ctx, key, nil, err)
-	if l.denies(ctx, err) {
+	if decide.Denies(ctx, l.load(), err) {
 		return err
 	}
 	return nil
@@ -216,14 +217,14 @@ func sleep(ctx context.Context, wait time.Duration, again <-chan struct{}) error
 }
 
 // time returns the time to give the store: that of WithClock, else the store's own, known here if it tells.
-func (l *Limiter) time(b *bound) int64 {
+func (l *Limiter) time(b *store.Bound) int64 {
 	if l.now != nil {
 		if at, ok := store.Nanoseconds(l.now()); ok {
 			return at
 		}
 	}
-	if c, ok := b.binding.(store.Clock); ok {
-		return c.Now()
+	if b.Clock != nil {
+		return b.Clock.Now()
 	}
 	return store.OwnClock
 }

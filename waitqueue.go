@@ -143,7 +143,7 @@ func (ls *lines) asks(key string, w *waiter) {
 }
 
 // stays notes that the waiter has decided, under a limit, to stay in line. If the limit has changed since, it decides again.
-func (l *Limiter) stays(key string, w *waiter, b *bound) {
+func (l *Limiter) stays(key string, w *waiter, b *store.Bound) {
 	l.lines.mu.Lock()
 	defer l.lines.mu.Unlock()
 	if l.bound.Load() == b {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir"
-	"github.com/weirlimit/weir/internal/fallback"
+	"github.com/weirlimit/weir/internal/decide"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -53,7 +53,7 @@ func (g *Gate) takeOf(l *weir.Limiter, r *http.Request, a *Admission, key string
 	ctx, cause := r.Context(), (*error)(nil)
 	if g.opts.OnStoreError != store.Deny {
 		cause = new(error)
-		ctx = store.WithOnError(fallback.WithCause(ctx, cause), g.opts.OnStoreError)
+		ctx = store.WithOnError(decide.WithCause(ctx, cause), g.opts.OnStoreError)
 	}
 	err := g.ask(ctx, l, r, a, key, cost)
 	if err == nil && a.Decision.Limit != a.under.capacity { // it has changed since

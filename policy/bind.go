@@ -10,40 +10,27 @@ import (
 	"github.com/weirlimit/weir/store"
 )
 
-// A bound is a limit under the name of its state, bound to the store.
-type bound struct {
-	limit    weir.Limit // canonical
-	capacity int64
-	name     string
-	field    string // where the configuration has it
-
-	binding store.Binding
-}
-
-// A boundKey tells bound limits apart.
-type boundKey struct {
-	name  string
-	limit weir.Limit
-}
-
 // rules are all that Check reads: they are never changed once they are in use.
 type rules struct {
 	*inventory
 	clients Clients
-	own     map[boundKey]*bound // of clients' own limits
+	own     map[store.Spec]*store.Bound // of clients' own limits
 }
 
 // bindAll binds all limits of the configuration.
 func (s *Set) bindAll(v *inventory, p *problems) {
 	bind := func(r *rule, g *group) {
-		for _, b := range g.limits {
-			if err := s.bind(b); err != nil {
-				p.addf(b.field, "is %q, which the store refuses: %s", b.limit, strings.TrimPrefix(err.Error(), "weir: "))
+		for _, spec := range g.specs {
+			b, err := store.Bind(s.store, spec.Spec, r.onError)
+			if err == nil {
+				g.limits = append(g.limits, b)
 				continue
 			}
-			if _, err := r.onError.Limit(b.limit); err != nil {
-				p.addf(b.field, "is %q, without a share for on_store_error: %v: %s", b.limit, r.onError, strings.TrimPrefix(err.Error(), "weir: "))
+			reason := "which the store refuses"
+			if _, share := r.onError.Limit(spec.Limit); share != nil {
+				reason = "without a share for on_store_error: " + r.onError.String()
 			}
+			p.addf(spec.field, "is %q, %s: %s", spec.Limit, reason, strings.TrimPrefix(err.Error(), "weir: "))
 		}
 	}
 	for i := range v.rules {
@@ -58,14 +45,9 @@ func (s *Set) bindAll(v *inventory, p *problems) {
 	}
 }
 
-func (s *Set) bind(b *bound) (err error) {
-	b.binding, err = s.store.Bind(store.Spec{Limit: b.limit, Name: b.name})
-	return err
-}
-
 // bindClients binds the limits of clients' own, and reports the first grant that makes no sense under these policies.
-func (s *Set) bindClients(v *inventory, clients Clients, before map[boundKey]*bound) (map[boundKey]*bound, error) {
-	own := map[boundKey]*bound{}
+func (s *Set) bindClients(v *inventory, clients Clients, before map[store.Spec]*store.Bound) (map[store.Spec]*store.Bound, error) {
+	own := map[store.Spec]*store.Bound{}
 	if clients == nil {
 		return own, nil
 	}
@@ -81,7 +63,7 @@ func (s *Set) bindClients(v *inventory, clients Clients, before map[boundKey]*bo
 
 // bindGrant binds the limits of a grant, if it has its own, or returns an error for an invalid
 // grant.
-func (s *Set) bindGrant(v *inventory, g *Grant, own, before map[boundKey]*bound) error {
+func (s *Set) bindGrant(v *inventory, g *Grant, own, before map[store.Spec]*store.Bound) error {
 	if g.Plan != "" {
 		if !v.plans[g.Plan] {
 			return fmt.Errorf("weir: plan %s is of no policy; accepted: %s", short(g.Plan), accepted(sorted(v.plans)))
@@ -101,7 +83,7 @@ func (s *Set) bindGrant(v *inventory, g *Grant, own, before map[boundKey]*bound)
 // So a source of clients can leave out a bad client. The function is for one pass over the clients,
 // by one goroutine; it caches results by grant.
 func (s *Set) ClientCheck() func(client string, g *Grant) error {
-	v, own, results := s.load(), map[boundKey]*bound{}, map[*Grant]error{}
+	v, own, results := s.load(), map[store.Spec]*store.Bound{}, map[*Grant]error{}
 	if v == nil {
 		return func(string, *Grant) error { return errNoPolicies }
 	}
@@ -120,7 +102,7 @@ func (s *Set) ClientCheck() func(client string, g *Grant) error {
 }
 
 // bindOwn binds limits of a client's own for the policy, or for all that have plans.
-func (s *Set) bindOwn(v *inventory, policy string, limits []weir.Limit, own, before map[boundKey]*bound) error {
+func (s *Set) bindOwn(v *inventory, policy string, limits []weir.Limit, own, before map[store.Spec]*store.Bound) error {
 	if policy != "" && v.byName[policy] == nil {
 		return fmt.Errorf("weir: a client has limits for %s, which is no policy; accepted: %s", short(policy), accepted(sorted(v.byName)))
 	}
@@ -136,7 +118,7 @@ func (s *Set) bindOwn(v *inventory, policy string, limits []weir.Limit, own, bef
 			return fmt.Errorf("weir: a client has limits for %q, which knows no clients; accepted: a policy whose key is not all, or that has a client", policy)
 		}
 		for j, limit := range limits {
-			if err := s.bindOne(r, ownKey(r, j, limit), own, before); err != nil {
+			if err := s.bindOne(r, ownSpec(r, j, limit), own, before); err != nil {
 				return err
 			}
 		}
@@ -144,30 +126,30 @@ func (s *Set) bindOwn(v *inventory, policy string, limits []weir.Limit, own, bef
 	return nil
 }
 
-func (s *Set) bindOne(r *rule, key boundKey, own, before map[boundKey]*bound) error {
-	if own[key] != nil {
+func (s *Set) bindOne(r *rule, spec store.Spec, own, before map[store.Spec]*store.Bound) error {
+	if own[spec] != nil {
 		return nil
 	}
-	b := before[key]
-	if b == nil {
-		b = &bound{limit: key.limit, capacity: key.limit.Capacity(), name: key.name}
-		if err := s.bind(b); err != nil {
-			return fmt.Errorf("weir: a client's limit %q for %q: %w", key.limit, r.name, err)
+	b := before[spec]
+	if b == nil || b.OnError != r.onError {
+		var err error
+		if b, err = store.Bind(s.store, spec, r.onError); err != nil {
+			if _, share := r.onError.Limit(spec.Limit); share != nil {
+				return fmt.Errorf("weir: a client's limit %q for %q, without a share for on_store_error: %v: %w", spec.Limit, r.name, r.onError, err)
+			}
+			return fmt.Errorf("weir: a client's limit %q for %q: %w", spec.Limit, r.name, err)
 		}
 	}
-	if _, err := r.onError.Limit(b.limit); err != nil {
-		return fmt.Errorf("weir: a client's limit %q for %q, without a share for on_store_error: %v: %w", key.limit, r.name, r.onError, err)
-	}
-	own[key] = b
+	own[spec] = b
 	return nil
 }
 
-// ownKey is what a client's own limit is bound as: it has the state of the default limit in its place.
-func ownKey(r *rule, i int, limit weir.Limit) boundKey {
+// ownSpec returns the spec of a client's own limit. It has the state of the default limit in its place.
+func ownSpec(r *rule, i int, limit weir.Limit) store.Spec {
 	if i < len(r.limits.limits) {
-		return boundKey{r.limits.limits[i].name, limit.Canonical()}
+		return store.Spec{Name: r.limits.limits[i].Name, Limit: limit.Canonical()}
 	}
-	return boundKey{r.name + "/" + strconv.Itoa(i+1), limit.Canonical()}
+	return store.Spec{Name: r.name + "/" + strconv.Itoa(i+1), Limit: limit.Canonical()}
 }
 
 // findGrant sets the client of the request under the policy, and the client's grant.
@@ -214,7 +196,7 @@ func (v *rules) findGroup(a *applied) *group {
 	}
 	g := &group{plan: planOwn}
 	for i, limit := range limits {
-		b := v.own[ownKey(r, i, limit)]
+		b := v.own[ownSpec(r, i, limit)]
 		if b == nil { // the clients have it since a moment, and are about to be given to us again
 			return r.limits
 		}

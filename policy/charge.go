@@ -11,14 +11,14 @@ import (
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/algorithm"
-	"github.com/weirlimit/weir/internal/fallback"
+	"github.com/weirlimit/weir/internal/decide"
 	"github.com/weirlimit/weir/store"
 )
 
 // cost is what the limit is charged: of one of concurrency it is the one request.
 func (c *checking) cost(k *claim) int64 {
 	cost := c.policies[k.of].cost
-	if k.bound.limit.Algorithm != algorithm.Concurrent {
+	if k.bound.Limit.Algorithm != algorithm.Concurrent {
 		return cost
 	}
 	if cost == 0 && c.id == 0 {
@@ -28,8 +28,8 @@ func (c *checking) cost(k *claim) int64 {
 }
 
 func (c *checking) part(k *claim) store.Part {
-	p := store.Part{Store: c.set.store, Binding: k.bound.binding, Limit: k.bound.limit, Name: k.bound.name, Key: c.policies[k.of].key, Cost: c.cost(k)}
-	if c.id != 0 && !c.denied && k.bound.limit.Algorithm != algorithm.Concurrent {
+	p := k.bound.Part(c.policies[k.of].key, c.cost(k))
+	if c.id != 0 && !c.denied && k.bound.Limit.Algorithm != algorithm.Concurrent {
 		p.ID, p.Life = c.id, int64(c.request.Hold)
 	}
 	return p
@@ -66,7 +66,7 @@ func (c *checking) enforce(ctx context.Context, d *Decision) error {
 // policy's on_store_error sets.
 func (c *checking) withoutStore(ctx context.Context, claims []claim, role Role, charge bool, cause error) {
 	var parts []store.Part
-	var bounds []fallback.Bound
+	var bounds []*store.Bound
 	var places []int
 	for i := range claims {
 		k := &claims[i]
@@ -77,8 +77,7 @@ func (c *checking) withoutStore(ctx context.Context, claims []claim, role Role, 
 			charge = charge && k.d.Allowed
 			continue
 		}
-		on := store.OnErrorOf(ctx, c.policies[k.of].onError)
-		b, err := fallback.Bind(c.set.store, store.Spec{Limit: k.bound.limit, Name: k.bound.name}, on, cause)
+		b, err := decide.Without(ctx, k.bound, store.OnErrorOf(ctx, k.bound.OnError), cause)
 		if err != nil {
 			k.failClosed()
 			charge = false
@@ -97,7 +96,7 @@ func (c *checking) withoutStore(ctx context.Context, claims []claim, role Role, 
 	}
 	passed := charge && allGranted(outcomes)
 	for i, place := range places {
-		k, b := &claims[place], &bounds[i]
+		k, b := &claims[place], bounds[i]
 		k.d.Decision, k.d.Cost = b.Decision(outcomes[i].Verdict), parts[i].Cost
 		if passed && b.Local {
 			c.hold(k, parts[i], outcomes[i], true)
@@ -107,7 +106,7 @@ func (c *checking) withoutStore(ctx context.Context, claims []claim, role Role, 
 
 // failClosed denies because the store failed.
 func (k *claim) failClosed() {
-	k.d.Decision = weir.Decision{Limit: k.bound.capacity, RetryAfter: retryAfterFailure, Failed: true}
+	k.d.Decision = weir.Decision{Limit: k.bound.Capacity, RetryAfter: retryAfterFailure, Failed: true}
 }
 
 // charge decides the limits of a role together, and writes what stands for each. If they are not to be charged that is what would become of them. On an
@@ -122,7 +121,7 @@ func (c *checking) charge(ctx context.Context, claims []claim, role Role, charge
 	switch {
 	case limits == 0:
 		return nil
-	case limits == 1 && charge && c.id == 0 && last.bound.limit.Algorithm != algorithm.Concurrent:
+	case limits == 1 && charge && c.id == 0 && last.bound.Limit.Algorithm != algorithm.Concurrent:
 		return c.chargeOne(ctx, last)
 	}
 	return c.chargeAll(ctx, claims, role, charge)
@@ -130,11 +129,11 @@ func (c *checking) charge(ctx context.Context, claims []claim, role Role, charge
 
 // chargeOne is charge of one limit, that holds nothing.
 func (c *checking) chargeOne(ctx context.Context, k *claim) error {
-	v, err := k.bound.binding.Do(ctx, k.d.Key, algorithm.Op{Kind: algorithm.Take, Cost: k.d.Cost}, c.now)
+	v, err := k.bound.Do(ctx, k.d.Key, algorithm.Op{Kind: algorithm.Take, Cost: k.d.Cost}, c.now)
 	if err != nil {
 		return err
 	}
-	k.d.Decision = v.Decision(k.bound.capacity)
+	k.d.Decision = v.Decision(k.bound.Capacity)
 	return nil
 }
 
@@ -154,7 +153,7 @@ func (c *checking) chargeAll(ctx context.Context, claims []claim, role Role, cha
 	passed := charge && allGranted(outcomes)
 	for i, place := range places {
 		k := &claims[place]
-		k.d.Decision, k.d.Cost = outcomes[i].Decision(k.bound.capacity), parts[i].Cost
+		k.d.Decision, k.d.Cost = outcomes[i].Decision(k.bound.Capacity), parts[i].Cost
 		if passed {
 			c.hold(k, parts[i], outcomes[i], false)
 		}
@@ -214,7 +213,7 @@ func (c *checking) describe(k *claim) {
 	d.Policy, d.Name, d.Plan, d.Key, d.Cost, d.Role, d.rule = a.name, k.name(a), a.group.plan, a.key, a.cost, k.role, a.rule
 	switch {
 	case k.bound != nil:
-		d.Limit = k.bound.limit
+		d.Limit = k.bound.Limit
 	case a.group.unlimited:
 		d.Allowed = true
 	default:
@@ -227,15 +226,15 @@ func (k *claim) name(a *applied) string {
 	if k.bound == nil || k.role != Candidate && len(a.group.limits) == 1 {
 		return a.name
 	}
-	return k.bound.name
+	return k.bound.Name
 }
 
 // fits reports whether what would be held of the limits of a role fits into a token.
 func (c *checking) fits(claims []claim, role Role) error {
 	size, number := 0, len(*c.held)
 	for i := range claims {
-		if k := &claims[i]; k.role == role && k.bound != nil && (c.id != 0 || k.bound.limit.Algorithm == algorithm.Concurrent) {
-			size += len(k.bound.name) + len(c.policies[k.of].key) + maxHoldingRest
+		if k := &claims[i]; k.role == role && k.bound != nil && (c.id != 0 || k.bound.Limit.Algorithm == algorithm.Concurrent) {
+			size += len(k.bound.Name) + len(c.policies[k.of].key) + maxHoldingRest
 			number++
 		}
 	}

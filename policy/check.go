@@ -34,8 +34,8 @@ type applied struct {
 
 // A claim is one limit that a request is charged for, or why it is not.
 type claim struct {
-	of    int    // which of the policies that match
-	bound *bound // nil: the plan is deny or unlimited
+	of    int          // which of the policies that match
+	bound *store.Bound // nil: the plan is deny or unlimited
 	role  Role
 	left  bool           // it was not decided, and is left out
 	d     *LimitDecision // where what stands for it is written

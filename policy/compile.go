@@ -44,7 +44,14 @@ type rule struct {
 type group struct {
 	plan            string
 	deny, unlimited bool
-	limits          []*bound
+	specs           []spec         // of the limits, until they are bound
+	limits          []*store.Bound // in the order of specs
+}
+
+// A spec is a limit of the configuration, and its place there.
+type spec struct {
+	store.Spec
+	field string
 }
 
 // An inventory is a configuration, compiled.
@@ -135,9 +142,9 @@ func (p *problems) rule(c *Policy, field string) rule {
 	}
 	r.key = p.key(c.Key, field+".key")
 	r.cost = p.cost(&c.Cost, field+".cost")
-	r.limits = &group{limits: p.limits(c.Limits, field+".limits", c.Name+"/", nil)}
+	r.limits = &group{specs: p.limits(c.Limits, field+".limits", c.Name+"/", nil)}
 	if c.Candidate != nil {
-		r.candidate = &group{limits: p.limits(c.Candidate, field+".candidate", c.Name+"/candidate/", nil)}
+		r.candidate = &group{specs: p.limits(c.Candidate, field+".candidate", c.Name+"/candidate/", nil)}
 	}
 	p.plans(c, &r, field)
 	if len(c.Limits)+len(c.Plans)+len(c.Candidate) == 0 && !p.broken(field+".plans") && !p.broken(field+".candidate") {
@@ -186,7 +193,7 @@ func (p *problems) plans(c *Policy, r *rule, field string) {
 		if kinds != 1 && !p.broken(f) {
 			p.addf(f, "is not one of limits, deny and unlimited; accepted: a list such as [1000/1m], deny or unlimited")
 		}
-		r.plans[name] = &group{plan: name, deny: plan.Deny, unlimited: plan.Unlimited, limits: p.limits(plan.Limits, f, c.Name+"/", c.Limits)}
+		r.plans[name] = &group{plan: name, deny: plan.Deny, unlimited: plan.Unlimited, specs: p.limits(plan.Limits, f, c.Name+"/", c.Limits)}
 	}
 	switch {
 	case c.Client != "":
@@ -199,12 +206,12 @@ func (p *problems) plans(c *Policy, r *rule, field string) {
 }
 
 // limits reads a list of limits, whose states have names that begin with prefix. One that has no name is called as the one in its place in like.
-func (p *problems) limits(list []NamedLimit, field, prefix string, like []NamedLimit) []*bound {
+func (p *problems) limits(list []NamedLimit, field, prefix string, like []NamedLimit) []spec {
 	if len(list) > maxLimits {
 		p.addf(field, "has %d entries; accepted: at most %d", len(list), maxLimits)
 		return nil
 	}
-	limits := make([]*bound, 0, len(list))
+	limits := make([]spec, 0, len(list))
 	names := map[string]bool{}
 	for i, named := range list {
 		f, name := p.one(field, i), named.Name
@@ -228,7 +235,7 @@ func (p *problems) limits(list []NamedLimit, field, prefix string, like []NamedL
 			continue
 		}
 		p.noteLimit(f, limit)
-		limits = append(limits, &bound{limit: limit, capacity: limit.Capacity(), name: prefix + name, field: f})
+		limits = append(limits, spec{store.Spec{Limit: limit, Name: prefix + name}, f})
 	}
 	return limits
 }

@@ -115,7 +115,7 @@ func (s *Set) apply(c *Config, clients Clients) error {
 	}
 	p.warnChosen(v.inventory)
 	v.warnings = p.sortedWarnings()
-	var before map[boundKey]*bound
+	var before map[store.Spec]*store.Bound
 	if old := s.current.Load(); old != nil {
 		before = old.own
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
-	"github.com/weirlimit/weir/internal/fallback"
+	"github.com/weirlimit/weir/internal/decide"
 	"github.com/weirlimit/weir/internal/panics"
 	"github.com/weirlimit/weir/store"
 )
@@ -202,45 +202,38 @@ func (s *Set) renew(ctx context.Context, h *holding, id, life int64) (alive bool
 
 // do carries out an operation on what is held.
 func (s *Set) do(ctx context.Context, h *holding, op algorithm.Op) (algorithm.Verdict, int64, error) {
-	binding, err := s.binding(h)
+	b, err := s.bound(h)
 	if err != nil {
 		return algorithm.Verdict{}, 0, err
 	}
-	now := s.now()
-	if clock, ok := binding.(store.Clock); ok && now == store.OwnClock {
-		now = clock.Now()
-	}
-	if stamper, ok := binding.(store.Stamper); ok && now == store.OwnClock {
-		return stamper.DoStamped(ctx, h.key, op, now)
-	}
-	v, err := binding.Do(ctx, h.key, op, now)
-	return v, now, err
+	return b.DoStamped(ctx, h.key, op, s.now())
 }
 
-// binding returns the binding that settles a holding: the limit of the take; or if the
-// configuration no longer has this limit, a limit under the state's name; or if the policy is gone,
-// the limit in the token.
-func (s *Set) binding(h *holding) (store.Binding, error) {
+// bound returns the bound that settles a holding: the limit of the take; or if the configuration no
+// longer has this limit, a limit under the state's name; or if the policy is gone, the limit in the
+// token.
+func (s *Set) bound(h *holding) (*store.Bound, error) {
 	if h.local {
-		return fallback.Settle(s.store, h.limit, h.name)
+		return decide.Local(s.store, h.limit, h.name)
 	}
-	if b := s.current.Load().bound(boundKey{h.name, h.limit}); b != nil {
-		return b.binding, nil
+	spec := store.Spec{Name: h.name, Limit: h.limit}
+	if b := s.current.Load().bound(spec); b != nil {
+		return b, nil
 	}
-	return s.store.Bind(store.Spec{Name: h.name, Limit: h.limit})
+	return store.Bind(s.store, spec, store.Deny)
 }
 
-// bound returns the limit bound as key, or a limit under the name of key, or nil.
-func (v *rules) bound(key boundKey) *bound {
-	if b := v.own[key]; b != nil {
+// bound returns the bound of the spec, or of a limit under its name, or nil.
+func (v *rules) bound(spec store.Spec) *store.Bound {
+	if b := v.own[spec]; b != nil {
 		return b
 	}
-	name, _, _ := strings.Cut(key.name, "/")
+	name, _, _ := strings.Cut(spec.Name, "/")
 	r := v.byName[name]
 	if r == nil {
 		return nil
 	}
-	var other *bound
+	var other *store.Bound
 	groups := []*group{r.limits, r.candidate}
 	for _, plan := range sorted(r.plans) {
 		groups = append(groups, r.plans[plan])
@@ -250,10 +243,10 @@ func (v *rules) bound(key boundKey) *bound {
 			continue
 		}
 		for _, b := range g.limits {
-			if b.name == key.name && b.limit == key.limit {
+			if b.Spec == spec {
 				return b
 			}
-			if b.name == key.name && other == nil {
+			if b.Name == spec.Name && other == nil {
 				other = b
 			}
 		}

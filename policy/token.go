@@ -62,7 +62,7 @@ func (c *checking) hold(k *claim, p store.Part, o store.Outcome, local bool) {
 	h := holding{name: p.Name, limit: p.Limit, key: p.Key, units: p.Cost, local: local, quiet: k.role != Enforced, said: c.policies[k.of].said}
 	if p.ID == 0 {
 		end, known := o.End()
-		if h.lease = true; h.units == 0 || !known || k.bound.limit.Algorithm != algorithm.Concurrent {
+		if h.lease = true; h.units == 0 || !known || k.bound.Limit.Algorithm != algorithm.Concurrent {
 			return
 		}
 		h.end = end

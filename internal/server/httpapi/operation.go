@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir"
-	"github.com/weirlimit/weir/internal/fallback"
+	"github.com/weirlimit/weir/internal/decide"
 	"github.com/weirlimit/weir/internal/server/latency"
 	"github.com/weirlimit/weir/store"
 )
@@ -139,7 +139,7 @@ func (s *Server) decide(ctx context.Context, op operation, q request) (answer, e
 		return op.run(ctx, l, q)
 	}
 	var failure error
-	a, err := op.run(store.WithOnError(fallback.WithCause(ctx, &failure), on), l, q)
+	a, err := op.run(store.WithOnError(decide.WithCause(ctx, &failure), on), l, q)
 	if err == nil && a.Failed {
 		s.without(failure, a.Decision)
 	}

@@ -2,7 +2,6 @@ package limiters_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -47,23 +46,6 @@ func ExampleSet_Bind() {
 	// Output:
 	// 1 1 true <nil>
 	// 1ns true
-}
-
-// A command that the store failed to carry out is decided without it.
-func ExampleBound_Without() {
-	ctx, set := context.Background(), limiters.New(memory.New(memory.Options{}))
-	bound, err := set.Bind(nil, []byte("8/1h"), false)
-	if err != nil {
-		panic(err)
-	}
-	quarter, err := bound.Without(ctx, store.LocalShare(0.25), errors.New("connection refused"))
-	if err != nil {
-		panic(err)
-	}
-	v, err := quarter.Binding.Do(ctx, "user:42", algorithm.Op{Cost: 1}, store.OwnClock)
-	d := quarter.Decision(v)
-	fmt.Println(d.Allowed, d.Remaining, d.Failed, d.Local, err)
-	// Output: true 1 true true <nil>
 }
 
 // A set with a bound of an hour on periods.

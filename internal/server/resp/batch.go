@@ -1,12 +1,10 @@
 package resp
 
 import (
-	"context"
 	"slices"
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/internal/server/latency"
-	"github.com/weirlimit/weir/internal/server/limiters"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -17,7 +15,7 @@ const mostBatched = 128
 // written yet. A store that need not wait decides them together, which is faster than one by one. The keys are in the
 // connection's input buffer: a batch is settled before that changes.
 type batch struct {
-	bound     *limiters.Bound
+	bound     *store.Bound
 	form      form
 	requests  []store.KeyCost
 	peeks     int // requests of cost 0
@@ -25,7 +23,7 @@ type batch struct {
 }
 
 // add puts off a request to pass.
-func (c *conn) add(bound *limiters.Bound, f form, key string, cost int64) {
+func (c *conn) add(bound *store.Bound, f form, key string, cost int64) {
 	b := &c.batch
 	if len(b.requests) == mostBatched || b.bound != bound || b.form != f {
 		c.settle()
@@ -49,7 +47,7 @@ func (c *conn) settle() {
 	c.decided.Add(latency.Take, len(b.requests)-b.peeks)
 	c.decided.Add(latency.Peek, b.peeks)
 	b.peeks = 0
-	decisions, err := b.decide(c.server.ctx, b.decisions[:0])
+	decisions, err := b.bound.TakeMany(c.server.ctx, b.requests, store.OwnClock, b.decisions[:0])
 	for _, d := range decisions {
 		c.count(d.Allowed)
 		c.out.write(b.form, d)
@@ -63,20 +61,6 @@ func (c *conn) settle() {
 		c.server.decideWithout(c.server.ctx, &k)
 		c.answer(&k)
 	}
-}
-
-func (b *batch) decide(ctx context.Context, decisions []algorithm.Decision) ([]algorithm.Decision, error) {
-	if b.bound.Batcher != nil && len(b.requests) > 1 {
-		return b.bound.Batcher.TakeMany(ctx, b.requests, store.OwnClock, decisions)
-	}
-	for _, r := range b.requests {
-		verdict, err := b.bound.Do(ctx, r.Key, algorithm.Op{Cost: r.Cost}, store.OwnClock)
-		if err != nil {
-			return decisions, err
-		}
-		decisions = append(decisions, verdict.Decision(b.bound.Capacity))
-	}
-	return decisions, nil
 }
 
 func (c *conn) count(allowed bool) {

@@ -5,16 +5,15 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
-	"github.com/weirlimit/weir/internal/fallback"
+	"github.com/weirlimit/weir/internal/decide"
 	"github.com/weirlimit/weir/internal/server/latency"
-	"github.com/weirlimit/weir/internal/server/limiters"
 	"github.com/weirlimit/weir/store"
 )
 
 // A call is an operation that a command asks for, and afterwards what came of it. The key is in the connection's input
 // buffer: a call is settled before that changes.
 type call struct {
-	bound   *limiters.Bound
+	bound   *store.Bound
 	key     string
 	op      algorithm.Op
 	at      int64 // nanoseconds since 1970, or store.OwnClock
@@ -32,8 +31,8 @@ type call struct {
 	verdict algorithm.Verdict
 	took    int64 // the time at which a stamped one took effect, as at
 	err     error
-	without *fallback.Bound // that decided in place of the store
-	failure error           // of the store, if without is set
+	without *store.Bound // that decided in place of the store
+	failure error        // of the store, if without is set
 }
 
 // do carries out a call, or puts it off if the store waits for an engine.
@@ -84,13 +83,13 @@ func (s *Server) decideWithout(ctx context.Context, k *call) {
 		k.parts.decideWithout(ctx, k, on)
 		return
 	}
-	if k.without, k.err = k.bound.Without(ctx, on, failure); k.err != nil {
+	if k.without, k.err = decide.Without(ctx, k.bound, on, failure); k.err != nil {
 		if k.onError == nil { // the client can't change a share that the limit does not have
 			k.err = failure
 		}
 		return
 	}
-	k.verdict, k.err = k.without.Binding.Do(ctx, k.key, k.op, k.at)
+	k.verdict, k.err = k.without.Do(ctx, k.key, k.op, k.at)
 	k.failure = failure
 	if k.took = k.at; k.at == store.OwnClock {
 		k.took = time.Now().UnixNano()
@@ -189,7 +188,7 @@ func (r *replies) call(k *call) {
 		r.integer(max(0, k.verdict.Granted))
 	}
 	if k.stamped {
-		r.integer(instant(k.took, k.form.unit()))
+		r.instant(k.took, k.form.unit())
 	}
 	if k.onError != nil {
 		r.integer(k.source())

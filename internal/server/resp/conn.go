@@ -11,7 +11,7 @@ import (
 	"github.com/weirlimit/weir/internal/server/access"
 	"github.com/weirlimit/weir/internal/server/guard"
 	"github.com/weirlimit/weir/internal/server/latency"
-	"github.com/weirlimit/weir/internal/server/limiters"
+	"github.com/weirlimit/weir/store"
 )
 
 // A conn is a client's connection. All but what is marked belongs to the goroutine that serves it.
@@ -37,9 +37,9 @@ type conn struct {
 
 	last         *command // the command of the name that came last
 	lastName     []byte
-	name         [maxName]byte   // room for a name in upper case
-	text         []byte          // room for a limit text
-	throttled    *limiters.Bound // what is bound for lastThrottle
+	name         [maxName]byte // room for a name in upper case
+	text         []byte        // room for a limit text
+	throttled    *store.Bound  // what is bound for lastThrottle
 	lastThrottle throttle
 	mute         muting
 	loud         int // bytes of out for the client, during a command whose replies are dropped

@@ -8,7 +8,6 @@ import (
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/internal/server/guard"
-	"github.com/weirlimit/weir/internal/server/limiters"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -111,7 +110,7 @@ type task struct {
 
 // A batchAt is a limit whose calls are decided together, and the level of those.
 type batchAt struct {
-	bound *limiters.Bound
+	bound *store.Bound
 	level int
 }
 
@@ -149,7 +148,7 @@ func arrange(calls []call) (tasks []*task) {
 }
 
 // batch returns the limit under which the call can be decided together with others, or nil.
-func (k *call) batch() *limiters.Bound {
+func (k *call) batch() *store.Bound {
 	if k.op.Kind != algorithm.Take || k.at != store.OwnClock || k.stamped || k.parts != nil || k.check != nil || k.bound.Batcher == nil {
 		return nil
 	}

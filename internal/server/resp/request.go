@@ -6,13 +6,12 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
-	"github.com/weirlimit/weir/internal/server/limiters"
 	"github.com/weirlimit/weir/store"
 )
 
 // A request is what the weir commands ask.
 type request struct {
-	bound *limiters.Bound
+	bound *store.Bound
 	key   string
 	name  []byte
 	cost  int64

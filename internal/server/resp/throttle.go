@@ -86,7 +86,7 @@ func (c *conn) throttleLimit(burst span, more int64) (t throttle, ok bool) {
 }
 
 // bindThrottle returns what is bound for the throttle, or nil. Clients mostly use one, which the connection remembers.
-func (c *conn) bindThrottle(t throttle) *limiters.Bound {
+func (c *conn) bindThrottle(t throttle) *store.Bound {
 	if c.throttled != nil && t == c.lastThrottle {
 		return c.throttled
 	}

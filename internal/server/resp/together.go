@@ -6,8 +6,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
-	"github.com/weirlimit/weir/internal/fallback"
-	"github.com/weirlimit/weir/internal/server/limiters"
+	"github.com/weirlimit/weir/internal/decide"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -19,9 +18,9 @@ type together struct {
 
 type part struct {
 	store.Part
-	bound   *limiters.Bound
-	life    []byte          // what is read when it is known in which unit
-	without *fallback.Bound // that decided in place of the store
+	bound   *store.Bound
+	life    []byte       // what is read when it is known in which unit
+	without *store.Bound // that decided in place of the store
 }
 
 // decide charges all parts or none. The call's verdict is that of the request: it is granted or not.
@@ -43,15 +42,13 @@ func (t *together) decideWithout(ctx context.Context, k *call, on store.OnError)
 		if p.ID != 0 {
 			return
 		}
-		if p.without, k.err = p.bound.Without(ctx, on, failure); k.err != nil {
+		if p.without, k.err = decide.Without(ctx, p.bound, on, failure); k.err != nil {
 			if k.onError == nil {
 				k.err = failure
 			}
 			return
 		}
-		parts[i] = store.Part{
-			Store: p.without.Store, Binding: p.without.Binding, Limit: p.without.Limit, Name: p.without.Name, Key: p.Key, Cost: p.Cost,
-		}
+		parts[i] = p.without.Part(p.Key, p.Cost)
 	}
 	k.verdict = algorithm.Verdict{}
 	if t.outcomes, k.err = store.TakeAll(ctx, parts, k.at); k.err != nil {
@@ -153,9 +150,8 @@ func (c *conn) part(t *together, r *request, args [][]byte) (rest [][]byte, ok b
 		c.failWith(err)
 		return nil, false
 	}
-	p := part{bound: bound, life: r.lifeText, Part: store.Part{
-		Store: c.server.options.Limiters.Store(), Binding: bound.Binding, Limit: bound.Limit, Name: string(r.name), Key: key, Cost: r.cost, ID: r.id,
-	}}
+	p := part{bound: bound, life: r.lifeText, Part: bound.Part(key, r.cost)}
+	p.ID = r.id
 	for _, other := range t.parts {
 		if other.Key == key && other.Name == p.Name && p.Name != "" && other.Limit != p.Limit {
 			c.fail("ERR limit of NAME " + excerpt(r.name) + " is " + other.Limit.String() + " and " + p.Limit.String() + " for one key; accepted: one limit for each name")

@@ -1,4 +1,4 @@
-package fallback
+package decide
 
 import (
 	"context"
@@ -16,6 +16,18 @@ type absentStore struct {
 	_ []int // so that values can't be compared
 }
 
+// Bind binds nothing.
+func (absentStore) Bind(store.Spec) (store.Binding, error) { return nil, nil }
+
+func boundOf(t *testing.T, s store.Store, spec store.Spec) *store.Bound {
+	t.Helper()
+	b, err := store.Bind(s, spec, store.Deny)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 var errAway = errors.New("the engine is away")
 
 // The bindings of limiters that a program makes without end do not grow without end, and the states
@@ -24,7 +36,7 @@ func TestBindingsAreBounded(t *testing.T) {
 	s := &absentStore{}
 	take := func(i int64) bool {
 		spec := store.Spec{Limit: algorithm.Limit{Count: 1, Period: time.Hour + time.Duration(i)}}
-		b, err := Bind(s, spec, store.Local, errAway)
+		b, err := Without(context.Background(), boundOf(t, s, spec), store.Local, errAway)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,15 +47,15 @@ func TestBindingsAreBounded(t *testing.T) {
 		return b.Decision(v).Allowed
 	}
 	for _, want := range []bool{true, false} {
-		for i := range int64(maxBindings + 100) {
+		for i := range int64(maxBounds + 100) {
 			if take(i) != want {
 				t.Fatalf("%d: allowed: %v", i, !want)
 			}
 		}
 	}
 	l := localOf(s)
-	if n := len(l.bindings); n > maxBindings {
-		t.Errorf("%d bindings are cached", n)
+	if n := len(l.bounds); n > maxBounds {
+		t.Errorf("%d bounds are cached", n)
 	}
 	if most := l.memory.Stats().MaxBytes; most != maxBytes {
 		t.Errorf("the memory is bounded by %d bytes", most)
@@ -68,7 +80,7 @@ func TestLocalStatesAreApart(t *testing.T) {
 	for _, spec := range []store.Spec{
 		{Limit: limit}, {Limit: limit, Name: "1/1h"}, {Limit: limit, Name: "l:1/1h"}, {Limit: limit, Name: "1/1h", TimeDebt: true}, {Limit: limit, TimeDebt: true},
 	} {
-		b, err := Bind(s, spec, store.Local, errAway)
+		b, err := Without(context.Background(), boundOf(t, s, spec), store.Local, errAway)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +92,8 @@ func TestLocalStatesAreApart(t *testing.T) {
 
 // An open store allows any cost, also without a capacity for it.
 func TestOpen(t *testing.T) {
-	b, err := Bind(&absentStore{}, store.Spec{Limit: algorithm.MustParseLimit("2/1h")}, store.Allow, errAway)
+	bound := boundOf(t, &absentStore{}, store.Spec{Limit: algorithm.MustParseLimit("2/1h")})
+	b, err := Without(context.Background(), bound, store.Allow, errAway)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +103,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%v: %+v, %v", kind, d, err)
 		}
 	}
-	if _, err := Bind(&absentStore{}, store.Spec{Limit: algorithm.MustParseLimit("2/1h")}, store.Deny, errAway); !errors.Is(err, errAway) {
+	if _, err := Without(context.Background(), bound, store.Deny, errAway); !errors.Is(err, errAway) {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package fallback
+package decide
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 const (
 	// maxBytes bounds the memory of local limits, for each store that failed.
 	maxBytes = 64 << 20
-	// maxBindings is how many bindings are cached. A binding beyond it has the same states.
-	maxBindings = 1024
+	// maxBounds is how many bounds are cached. A bound beyond it has the same states.
+	maxBounds = 1024
 	// keepTime is how long local limits are kept after their last use. A store that fails again
 	// sooner finds them as they were.
 	keepTime = time.Hour
@@ -29,8 +29,8 @@ type local struct {
 	used   atomic.Int64 // when it was used, in nanoseconds since start
 	start  time.Time
 
-	mu       sync.Mutex
-	bindings map[store.Spec]binding
+	mu     sync.Mutex
+	bounds map[store.Spec]*store.Bound
 }
 
 // locals are the local limits of all stores that failed lately. All limiters, policies and
@@ -53,7 +53,7 @@ func localOf(s store.Store) *local {
 	if l == nil {
 		l = &local{
 			key: key, memory: memory.New(memory.Options{MaxBytes: maxBytes}), start: time.Now(),
-			bindings: map[store.Spec]binding{},
+			bounds: map[store.Spec]*store.Bound{},
 		}
 		if locals.byStore == nil {
 			locals.byStore = map[any]*local{}
@@ -92,22 +92,31 @@ func localSpec(spec store.Spec, share algorithm.Limit) store.Spec {
 	return store.Spec{Limit: share, Name: name, TimeDebt: spec.TimeDebt}
 }
 
-// Bind implements [store.Store].
-func (l *local) Bind(spec store.Spec) (store.Binding, error) {
+// bound returns the bound of a spec.
+func (l *local) bound(spec store.Spec) (*store.Bound, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if b, ok := l.bindings[spec]; ok {
+	if b, ok := l.bounds[spec]; ok {
 		return b, nil
 	}
+	b, err := store.Bind(l, spec, store.Deny)
+	if err != nil {
+		return nil, err
+	}
+	b.Failed, b.Local = true, true
+	if len(l.bounds) < maxBounds {
+		l.bounds[spec] = b
+	}
+	return b, nil
+}
+
+// Bind implements [store.Store].
+func (l *local) Bind(spec store.Spec) (store.Binding, error) {
 	b, err := l.memory.Bind(spec)
 	if err != nil {
 		return nil, err
 	}
-	made := binding{b.(memoryBinding), l} //nolint:forcetypeassert // memory has them all
-	if len(l.bindings) < maxBindings {
-		l.bindings[spec] = made
-	}
-	return made, nil
+	return binding{b.(memoryBinding), l}, nil //nolint:forcetypeassert // memory has them all
 }
 
 // TakeAll implements [store.Joiner].
