@@ -19,6 +19,14 @@ import (
 
 const maxBytes = 4 << 20
 
+// few returns the first number, or the second with -short.
+func few[N int | int64](all, short N) N {
+	if testing.Short() {
+		return short
+	}
+	return all
+}
+
 // checkHeap compares the growth of the heap since before with the store's bound, and with the
 // store's count.
 func checkHeap(t *testing.T, s *memory.Store, before int64) {
@@ -48,7 +56,7 @@ func TestFloodStaysWithinMaxBytes(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%q %s", name, text), func(t *testing.T) {
 				before := heap()
-				s := memory.New(memory.Options{MaxBytes: maxBytes})
+				s := memory.New(memory.Options{MaxBytes: few[int64](maxBytes, maxBytes/2)})
 				b, err := s.Bind(store.Spec{Name: name, Limit: algorithm.MustParseLimit(text)})
 				if err != nil {
 					t.Fatal(err)
@@ -76,7 +84,7 @@ func TestLimitsTakeMemoryToo(t *testing.T) {
 // TestGrowthStaysWithinMaxBytes: a few keys whose records grow without end are denied, and stay
 // unchanged.
 func TestGrowthStaysWithinMaxBytes(t *testing.T) {
-	const keys = 150
+	keys := few(150, 75)
 	take := algorithm.Op{Cost: 1}
 	grow := map[string]func(round int) (limit string, op algorithm.Op){
 		"limit changes": func(round int) (string, algorithm.Op) {
@@ -90,7 +98,7 @@ func TestGrowthStaysWithinMaxBytes(t *testing.T) {
 	for what, step := range grow {
 		t.Run(what, func(t *testing.T) {
 			before := heap()
-			s := memory.New(memory.Options{MaxBytes: maxBytes / 2})
+			s := memory.New(memory.Options{MaxBytes: int64(keys) * maxBytes / 300})
 			denied := 0
 			for round := 0; denied < keys; round++ {
 				limit, op := step(round)
@@ -217,7 +225,7 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 	}
 	first := map[string]int{}
 	now := int64(0)
-	for range 3 {
+	for range few(3, 2) {
 		for _, text := range []string{"10/1s", "3/1s burst=5", "fixed-window 10/1s"} {
 			now += 60 * second
 			n := fill("", text, now)
@@ -260,7 +268,7 @@ func TestNamesBeyondOwnersHaveOneBudget(t *testing.T) {
 		t.Fatal("the first take is denied")
 	}
 	runtime.KeepAlive(others)
-	for range 50 { // until the unused bindings are garbage, and new names search for vacant parts
+	for range few(50, 10) { // until the unused bindings are garbage, and new names search for vacant parts
 		runtime.GC()
 		if take1(t, bindNamed(t, s, "late", "1/1h").binding, "k", 0) {
 			t.Fatal("a second take of 1/1h is admitted")
@@ -278,10 +286,10 @@ func TestLateCommitsStayWithinMaxBytes(t *testing.T) {
 		do(t, b, fmt.Sprint(i%20), algorithm.Op{Cost: 1}, int64(i))
 	}
 	used := count - do(t, b, "0", algorithm.Op{}, second).Remaining
-	const commits = 15_000
+	commits := few[int64](15_000, 3000)
 	for i := range commits {
-		op := algorithm.Op{Kind: algorithm.Commit, Late: true, Cost: 1, ID: int64(i + 1)}
-		if v := do(t, b, "0", op, second+int64(i)); v.Granted != 1 {
+		op := algorithm.Op{Kind: algorithm.Commit, Late: true, Cost: 1, ID: i + 1}
+		if v := do(t, b, "0", op, second+i); v.Granted != 1 {
 			t.Fatalf("commit %d: %+v", i, v)
 		}
 	}
