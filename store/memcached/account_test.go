@@ -115,8 +115,8 @@ func TestAccountsAreReadable(t *testing.T) {
 
 // What does not fit into an item is an error, and nothing is changed.
 func TestAccountThatDoesNotFit(t *testing.T) {
-	const most, used = 26_163, 26_000
-	server := started(t, "-I", "512k")
+	const most, used = 3_225, 3_200
+	server := started(t, "-I", "64k", "-o", "slab_chunk_max=65536")
 	o := trusted(t)
 	s := open(t, server.URL(), o)
 	limit := fmt.Sprintf("sliding-log %d/1h", most)
@@ -132,7 +132,7 @@ func TestAccountThatDoesNotFit(t *testing.T) {
 	for ; held < algorithm.MaxHolds; held++ {
 		op := algorithm.Op{Kind: algorithm.Reserve, ID: 1<<62 + held, Life: 60 * second}
 		if v, err := b.Do(context.Background(), "k", op, now); err != nil {
-			if !errors.Is(err, swap.ErrNothingDone) || !strings.Contains(err.Error(), "accepted: up to 523776") {
+			if !errors.Is(err, swap.ErrNothingDone) || !strings.Contains(err.Error(), "accepted: up to 65024") {
 				t.Errorf("%+v, %v", v, err)
 			}
 			break
