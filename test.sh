@@ -76,17 +76,19 @@ install() {
 in_module() { (cd "$1" && "${@:2}"); }
 
 stores=(./store/memory ./store/redis ./store/postgres ./store/memcached ./store/remote)
+# Packages start in this order: those that take longest come first, and overlap with the others.
+all=("${stores[@]}" ./cmd/weir ./store/... ./internal/faults ./policy/... ./...)
 # More packages at once than there are cores: many tests wait for engines.
 test=(go test -vet=off -timeout 20m -p $((2 * $(nproc))))
 if [[ $mode == quick ]]; then
   test+=(-short)
-  stage weir "${test[@]}" ./...
+  stage weir "${test[@]}" "${all[@]}"
 else
   stage install install
   export WEIR_ENGINES=require # a test whose engine is missing fails
   test+=(-race)
   [[ $mode == full ]] || test+=(-short)
-  stage weir "${test[@]}" ./...
+  stage weir "${test[@]}" "${all[@]}"
   [[ $mode != full ]] || stage stores go test -timeout 30m "${stores[@]}"
   stage examples in_module examples "${test[@]}" ./...
   stage bench in_module bench "${test[@]}" ./...
