@@ -57,19 +57,20 @@ func (s *Store) fail(verb string, keys []string, err error) error {
 		e.answered(answer.Error(), keys)
 		return e
 	}
-	if errors.Is(err, rueidis.ErrClosing) {
-		e.cause, e.nothing = fmt.Errorf("the store is closed: %w", err), takes(verb)
-		return e
-	}
 	switch {
 	case !takes(verb):
-	case errors.Is(err, errUnconnected), isDial(err):
+	case errors.Is(err, errUnconnected), errors.Is(err, errClosed), isDial(err):
 		e.nothing = true
 	default:
 		e.meaning = errUnknown.Error()
 	}
 	return e
 }
+
+// errClosed is the error of a call that began after Close. It was not sent. A call that waits when
+// its connection closes has rueidis.ErrClosing alone, and the server may have received it: when the
+// client closes, or closes the connection to the previous master after a failover.
+var errClosed = fmt.Errorf("the store is closed: %w", rueidis.ErrClosing)
 
 // isDial reports whether an error is of a connection that was not made. Nothing was sent on it.
 func isDial(err error) bool {

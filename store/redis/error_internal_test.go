@@ -57,7 +57,8 @@ func TestCauses(t *testing.T) {
 		{io.EOF, store.CauseLost, false},
 		{net.ErrClosed, store.CauseLost, false},
 		{context.DeadlineExceeded, store.CauseTimeout, false},
-		{rueidis.ErrClosing, store.CauseCaller, true},
+		{errClosed, store.CauseCaller, true},
+		{rueidis.ErrClosing, store.CauseCaller, false}, // also of a call that was sent
 	} {
 		err := s.fail("take", nil, test.err)
 		if cause := classify(err); cause != test.cause || errors.Is(err, store.ErrNothingDone) != test.nothing {

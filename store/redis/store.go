@@ -55,8 +55,9 @@ type Store struct {
 	whole   *store.Circuit        // of the server, or of a cluster whose nodes are not known yet
 	nodes   atomic.Pointer[nodes] // of a cluster
 
-	own   *redisconn.Connector // of a client that Open makes, and that is to be closed with the store
-	conns redisconn.Conns
+	own    *redisconn.Connector // of a client that Open makes, and that is to be closed with the store
+	conns  redisconn.Conns
+	closed atomic.Bool // Close has closed the client
 
 	lines  lines
 	recent *recent
@@ -66,7 +67,8 @@ type Store struct {
 
 // New returns a store over a client of yours, which it does not close. Caching in the client is of no use to it, and nor are
 // retries: the script is never sent again by a client that leaves EVALSHA and EVAL, which write, alone.
-// It speaks to no server; see Check.
+// Leave its ConnLifetime at 0: when a connection expires and its server hangs, rueidis sends
+// commands a second time. It speaks to no server; see Check.
 func New(c rueidis.Client, o Options) (*Store, error) {
 	if c == nil {
 		return nil, errors.New("redis: client is nil; accepted: one of rueidis.NewClient")
@@ -112,6 +114,7 @@ func (s *Store) Close() error {
 	if s.own == nil {
 		return nil
 	}
+	s.closed.Store(true)
 	s.own.Leave()
 	if c := s.client.Load(); c != nil {
 		c.Close()
@@ -197,6 +200,9 @@ func (s *Store) run(ctx context.Context, verb string, keys, args []string) (stri
 }
 
 func (s *Store) call(ctx context.Context, keys, args []string) (string, error) {
+	if s.closed.Load() {
+		return "", errClosed
+	}
 	client := s.client.Load()
 	if client == nil {
 		return "", errUnconnected
