@@ -31,8 +31,12 @@ type findings struct {
 	counts [effects]int
 }
 
-// A loss is the time in which an engine lost data by design. The zero loss is none.
-type loss span
+// A loss is the time in which an engine lost data by design: all of it, or the latest changes. The
+// zero loss is none.
+type loss struct {
+	span
+	all bool // all data
+}
 
 func (l loss) any() bool { return l != loss{} }
 
@@ -41,7 +45,7 @@ func (l loss) any() bool { return l != loss{} }
 // loss and for the time after it.
 func check(calls []call, lost loss, used func(budget int, key int32) (int64, error)) findings {
 	var f findings
-	spans, doubts := map[state][]span{}, map[state]int64{}
+	spans, charges := map[state][]span{}, map[state][]charge{}
 	for _, c := range calls {
 		f.counts[c.Effect]++
 		for i, b := range mix[c.Kind] {
@@ -50,11 +54,9 @@ func check(calls []call, lost loss, used func(budget int, key int32) (int64, err
 			switch c.Effect {
 			case admitted:
 				all = append(all, c.span(b))
+				charges[at] = append(charges[at], c.charge(b))
 			case unknown:
-				doubts[at]++
-				if b == hold {
-					doubts[at] += estimate - 1
-				}
+				charges[at] = append(charges[at], c.charge(b))
 			default:
 			}
 			spans[at] = all // also if nothing was admitted
@@ -65,7 +67,7 @@ func check(calls []call, lost loss, used func(budget int, key int32) (int64, err
 		f.bound(at, before)
 		f.bound(at, after)
 		if budgets[at.budget].exact {
-			f.charges(at, int64(len(all)), int64(len(after)), doubts[at], lost, used)
+			f.charges(at, int64(len(all)), int64(len(after)), lost.most(charges[at]), lost, used)
 		}
 	}
 	slices.Sort(f.wrong)
@@ -131,22 +133,71 @@ func (f *findings) bound(at state, spans []span) {
 	}
 }
 
+// A charge is the change of a key by a call that was admitted, or whose effect is unknown.
+type charge struct {
+	span        // of the call; the end is the greatest time if the effect is unknown
+	last  int64 // start of the last operation
+	peak  int64 // the most units charged during the call
+	units int64 // charged after the call, at most
+}
+
+func (c *call) charge(b int) charge {
+	made := charge{span{c.Start, c.End}, c.Start, 1, 1}
+	if b == hold {
+		made.last, made.peak = max(c.Start, c.Release), estimate
+	}
+	if c.Effect == unknown {
+		made.end, made.units = math.MaxInt64, made.peak
+	}
+	return made
+}
+
+// most returns the most units that the engine may have charged for a key. A loss of the latest
+// changes leaves the record as it was at some time before the end of the loss. A call before that
+// time counts with its units, a call at that time with its peak, and a later call with nothing,
+// unless it may have reached the engine after the loss.
+func (l loss) most(charges []charge) (most int64) {
+	type event struct{ at, change int64 }
+	var events []event
+	var sum int64 // if the record was left as it was before all calls
+	for _, c := range charges {
+		if c.end < l.start {
+			events = append(events, event{c.start, c.peak}, event{c.end, c.units - c.peak})
+			continue
+		}
+		sum += c.units
+		if c.last <= l.end {
+			events = append(events, event{c.start, c.peak - c.units}, event{c.end, c.units - c.peak})
+		}
+	}
+	most = sum
+	if l.all {
+		return most
+	}
+	slices.SortFunc(events, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.change, a.change)) })
+	for _, e := range events {
+		sum += e.change
+		most = max(most, sum)
+	}
+	return most
+}
+
 // charges compares admitted units with the units charged by the engine. after is the number of units
-// admitted after a loss.
-func (f *findings) charges(at state, all, after, doubts int64, lost loss, used func(int, int32) (int64, error)) {
+// admitted after a loss, most the greatest number that may be charged.
+func (f *findings) charges(at state, all, after, most int64, lost loss, used func(int, int32) (int64, error)) {
 	charged, err := used(at.budget, at.key)
 	if at.budget == left || at.budget == right {
 		f.used[at.budget-left] += charged
 	}
-	l := limits[at.budget]
+	l := fmt.Sprintf("%v %q", limits[at.budget], budgets[at.budget].name)
 	switch {
 	case err != nil:
 		f.wrong = append(f.wrong, fmt.Sprintf("%v, key %d: %v", l, at.key, err))
 	case charged < after:
 		f.wrong = append(f.wrong, fmt.Sprintf("%v, key %d: %d units charged, and %d admitted", l, at.key, charged, after))
-	case charged > all+doubts && !lost.any(): // a loss may be of returned units
-		f.wrong = append(f.wrong, fmt.Sprintf("%v, key %d: %d units charged, %d admitted and %d unknown: a call that changed nothing was charged",
-			l, at.key, charged, all, doubts))
+	case charged > most:
+		f.wrong = append(f.wrong, fmt.Sprintf("%v, key %d: %d units charged, %d admitted and %d possible: a call that changed nothing was charged",
+			l, at.key, charged, all, most))
 	}
 	if lost.any() {
 		f.lost += max(0, all-charged)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
-	"github.com/weirlimit/weir/store/memory"
 )
 
 // at returns n spans at one instant, in milliseconds.
@@ -105,12 +104,52 @@ func TestOverLinear(t *testing.T) {
 // to either side.
 func TestSplitByLoss(t *testing.T) {
 	spans := []span{{1, 2}, {3, 5}, {4, 6}, {5, 8}, {7, 9}}
-	before, after := loss{4, 6}.split(spans)
+	before, after := loss{span: span{4, 6}}.split(spans)
 	if len(before) != 1 || len(after) != 1 || before[0] != spans[0] || after[0] != spans[4] {
 		t.Errorf("%v before and %v after", before, after)
 	}
 	if before, after := (loss{}).split(spans); len(before) != 0 || len(after) != len(spans) {
 		t.Errorf("without a loss: %v before and %v after", before, after)
+	}
+}
+
+// Where the latest changes are lost, a settled reservation may stay charged in full, unless the units
+// of lost takes make up for it.
+func TestMostUnitsAfterALoss(t *testing.T) {
+	take := func(start, end int64, e effect) call { return call{Start: start, End: end, Effect: e} }
+	settle := func(start, settled, end int64, e effect) call {
+		return call{Start: start, End: end, Release: settled, Effect: e}
+	}
+	at := loss{span: span{100, 110}}
+	for name, test := range map[string]struct {
+		lost         loss
+		takes, holds []call
+		want         int64
+	}{
+		"no loss":                         {loss{}, []call{take(1, 2, admitted), take(3, 4, unknown)}, []call{settle(5, 6, 7, admitted), settle(8, 9, 10, unknown)}, 6},
+		"take before":                     {at, []call{take(1, 2, admitted)}, nil, 1},
+		"settled before":                  {at, nil, []call{settle(1, 2, 3, admitted)}, 3},
+		"settled before, both":            {at, nil, []call{settle(1, 2, 3, admitted), settle(4, 5, 6, admitted)}, 4},
+		"settled before, at once":         {at, nil, []call{settle(1, 2, 5, admitted), settle(4, 5, 6, admitted)}, 6},
+		"settled before, take between":    {at, []call{take(4, 5, admitted)}, []call{settle(1, 2, 3, admitted)}, 3},
+		"settled before, takes between":   {at, []call{take(4, 5, admitted), take(6, 7, admitted), take(8, 9, admitted)}, []call{settle(1, 2, 3, admitted)}, 4},
+		"settled during":                  {at, nil, []call{settle(1, 105, 106, admitted)}, 3},
+		"settled after":                   {at, nil, []call{settle(1, 111, 112, admitted)}, 1},
+		"after":                           {at, []call{take(111, 112, admitted)}, []call{settle(111, 112, 113, admitted)}, 2},
+		"unknown before":                  {at, []call{take(1, 2, unknown)}, []call{settle(3, 0, 4, unknown)}, 4},
+		"settled before, all data lost":   {loss{at.span, true}, []call{take(4, 5, admitted)}, []call{settle(1, 2, 3, admitted)}, 0},
+		"during and after, all data lost": {loss{at.span, true}, []call{take(4, 105, admitted), take(111, 112, unknown)}, nil, 2},
+	} {
+		var charges []charge
+		for _, c := range test.takes {
+			charges = append(charges, c.charge(0))
+		}
+		for _, c := range test.holds {
+			charges = append(charges, c.charge(hold))
+		}
+		if most := test.lost.most(charges); most != test.want {
+			t.Errorf("%s: %d units, want %d", name, most, test.want)
+		}
 	}
 }
 
@@ -161,7 +200,8 @@ func (m mutated) Do(ctx context.Context, key string, op algorithm.Op, now int64)
 	return m.by.do(m.Binding, key, op)
 }
 
-// The load and the checker find each defect, and nothing in a sound store.
+// The load and the checker find each defect, and nothing in a sound store, also where the latest
+// changes are lost.
 func TestCheckerFindsMutants(t *testing.T) {
 	defer func(n int) { polls = n }(polls)
 	polls = 5
@@ -210,31 +250,46 @@ func TestCheckerFindsMutants(t *testing.T) {
 			}
 		}}, "goroutines left"},
 	} {
-		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
-			m := test.mutant
-			m.Store = memory.New(memory.Options{})
-			var count counter
-			stop := make(chan struct{})
-			before := runtime.NumGoroutine()
-			go func() {
-				for count.load().Ended < 1500 {
-					time.Sleep(time.Millisecond)
+		for _, loses := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/loss=%v", strings.ReplaceAll(name, " ", "-"), loses), func(t *testing.T) {
+				found := findMutant(t, test.mutant, loses)
+				if text := fmt.Sprint(found.wrong); test.want == "" && len(found.wrong) > 0 || !strings.Contains(text, test.want) {
+					t.Errorf("found %.1000s; want %q", text, test.want)
 				}
-				close(stop)
-			}()
-			r, err := drive(m, before, 1, &count, stop)
-			if err != nil {
-				t.Fatal(err)
-			}
-			found := check(r.Calls, loss{}, func(b int, k int32) (int64, error) { return used(m.Store, b, k) })
-			if r.Left > 0 {
-				found.wrong = append(found.wrong, "goroutines left")
-			}
-			text := fmt.Sprint(found.wrong)
-			if test.want == "" && len(found.wrong) > 0 || !strings.Contains(text, test.want) {
-				t.Errorf("found %.1000s; want %q", text, test.want)
-			}
-			t.Logf("%d calls, %v by effect, %d over, %d findings", len(r.Calls), found.counts, found.over, len(found.wrong))
-		})
+			})
+		}
 	}
+}
+
+// findMutant runs the load on a mutant in memory, which loses its latest changes meanwhile if loses.
+func findMutant(t *testing.T, m mutant, loses bool) findings {
+	kept := newLossy()
+	m.Store = kept
+	var count counter
+	var lost loss
+	stop := make(chan struct{})
+	await := func(calls int64) {
+		for count.load().Ended < calls {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	before := runtime.NumGoroutine()
+	go func() {
+		defer close(stop)
+		await(1000)
+		if loses {
+			lost = kept.lose(t)
+		}
+		await(2000)
+	}()
+	r, err := drive(m, before, 1, &count, stop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := check(r.Calls, lost, func(b int, k int32) (int64, error) { return used(kept, b, k) })
+	if r.Left > 0 {
+		found.wrong = append(found.wrong, "goroutines left")
+	}
+	t.Logf("%d calls, %v by effect, %d over, %d lost, %d findings", len(r.Calls), found.counts, found.over, found.lost, len(found.wrong))
+	return found
 }

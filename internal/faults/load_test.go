@@ -70,7 +70,7 @@ type call struct {
 	Keys       [2]int32
 	Effect     effect
 	Start, End int64
-	Release    int64         // start of the release of a concurrent limit; 0 if there was none
+	Release    int64         // start of the release of a concurrent limit or of the settlement; 0 if none
 	Took       time.Duration // of the store; the longer of reservation and settlement
 }
 
@@ -251,6 +251,7 @@ func (c *call) reserve(ctx context.Context, p store.Part, id int64) error {
 		return err
 	}
 	reserved := c.End
+	c.Release = time.Now().UnixNano()
 	v, err := p.Binding.Do(ctx, p.Key, algorithm.Op{Kind: algorithm.Commit, ID: id, Cost: 1}, store.OwnClock)
 	c.ended(classify(v.Granted > 0, err))
 	c.Took = max(time.Duration(reserved-c.Start), time.Duration(c.End-reserved))

@@ -17,10 +17,10 @@ func memcached(server *testengine.Server) system {
 func TestMemcached(t *testing.T) {
 	server := testengine.Memcached(t)
 	s := memcached(server).suite(t)
-	s.suffer(t, killed(server, "all"))
+	s.suffer(t, killed(server, lostAll))
 	s.suffer(t, stopped(server))
 	s.suffer(t, closed(server))
-	s.suffer(t, fault{name: "flush_all", loses: "all", strike: func(r *run) { ask(r, server, "flush_all") }})
+	s.suffer(t, fault{name: "flush_all", loses: lostAll, strike: func(r *run) { ask(r, server, "flush_all") }})
 	s.network(t, server)
 }
 

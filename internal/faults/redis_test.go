@@ -43,12 +43,24 @@ func TestRedis(t *testing.T) {
 		mend:   commands(admin, "ACL SETUSER guarded >first"),
 	})
 	s.suffer(t, fault{name: "SCRIPT FLUSH", strike: commands(admin, "SCRIPT FLUSH")})
-	s.suffer(t, fault{name: "FLUSHALL", loses: "all", strike: commands(admin, "FLUSHALL")})
+	s.suffer(t, fault{name: "FLUSHALL", loses: lostAll, strike: commands(admin, "FLUSHALL")})
 }
 
 func TestRedisWithoutPersistence(t *testing.T) {
 	server := testengine.Redis(t)
-	redis("Redis, nothing on disk", server.URL()).suite(t).suffer(t, killed(server, "all"))
+	redis("Redis, nothing on disk", server.URL()).suite(t).suffer(t, killed(server, lostAll))
+}
+
+// A server that comes back with a snapshot has lost the latest changes.
+func TestRedisSnapshot(t *testing.T) {
+	server := testengine.Redis(t)
+	f := killed(server, "changes since the snapshot")
+	save := commands(client(t, server), "SAVE")
+	f.prepare = func(r *run) {
+		save(r)
+		r.load.more(r, callsBefore)
+	}
+	redis("Redis, snapshots", server.URL()).suite(t).suffer(t, f)
 }
 
 func TestRedisCluster(t *testing.T) {

@@ -45,9 +45,12 @@ type fault struct {
 	name string
 	// by is the URL for the load; "" is the URL of the system.
 	by string
+	// prepare is called before the fault, while the load runs. nil does nothing.
+	prepare func(r *run)
 	// strike brings the fault about, mend ends it. mend may be nil.
 	strike, mend func(r *run)
-	// loses describes the data lost by design; "" is none.
+	// loses describes the data lost by design; "" is none. Unless it is lostAll, the engine loses the
+	// latest changes.
 	loses string
 	// fails states that calls of each process fail.
 	fails bool
@@ -57,6 +60,9 @@ type fault struct {
 	// and its error must state it. "" is none.
 	refusal string
 }
+
+// lostAll describes the loss of all data.
+const lostAll = "all"
 
 // A run is a fault on a system under load.
 type run struct {
@@ -84,12 +90,15 @@ func (s system) suffer(t *testing.T, f fault) {
 		prefix := fmt.Sprintf("faults%d", runs.Add(1))
 		load.start(t, s.with(r.fault.by, timeout, prefix))
 		load.await(t, func(_ int, p progress) bool { return p.Admitted >= callsBefore })
+		if f.prepare != nil {
+			f.prepare(r)
+		}
 		before := load.look(t)
 		var lost loss
 		began := time.Now()
 		f.strike(r)
 		if f.loses != "" {
-			lost = loss{began.UnixNano(), time.Now().UnixNano()}
+			lost = loss{span{began.UnixNano(), time.Now().UnixNano()}, f.loses == lostAll}
 		}
 		mended := time.Now()
 		if f.mend != nil {
