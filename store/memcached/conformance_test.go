@@ -22,5 +22,6 @@ func TestConformance(t *testing.T) {
 		},
 		Process: server.URL(),
 		Restart: func(t testing.TB) { server.Restart(t) },
+		InTurn:  true,
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/bradfitz/gomemcache/memcache"
 
+	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/swap"
 )
@@ -34,8 +36,24 @@ func newEngine(addrs []addr, o Options) *engine {
 	return e
 }
 
+// Slot implements [swap.Slotter]: memcached swaps one record at a time.
+func (e *engine) Slot(string) int { return -1 }
+
+// Compile implements [swap.Compiler]. It refuses logs whose state might not fit into an item.
+func (e *engine) Compile(spec store.Spec, _ *algorithm.Program) (any, error) {
+	l, most := spec.Limit, e.largest.Load()/logEntry
+	if (l.Algorithm == algorithm.SlidingLog || l.Algorithm == algorithm.Concurrent) && l.Count > most {
+		return nil, &algorithm.LimitError{
+			Field: "count", Value: strconv.FormatInt(l.Count, 10),
+			Accept: fmt.Sprintf("1 to %d for %s in this memcached, so that the state fits into an item", most, l.Algorithm),
+		}
+	}
+	return nil, nil
+}
+
 // Load implements [swap.Engine].
-func (e *engine) Load(ctx context.Context, name string) (swap.Cell, error) {
+func (e *engine) Load(ctx context.Context, keys []swap.Key) ([]swap.Cell, error) {
+	name := keys[0].Name
 	var item *memcache.Item
 	get := func() (err error) { item, err = e.client.Get(name); return err }
 	err := e.use(ctx, name, func() error {
@@ -53,24 +71,25 @@ func (e *engine) Load(ctx context.Context, name string) (swap.Cell, error) {
 	if err == nil && item != nil {
 		cell.Record, cell.Foreign = parseRecord(item.Value)
 	}
-	return cell, err
+	return []swap.Cell{cell}, err
 }
 
-// Swap implements [swap.Engine]. The item's CAS number decides whether it is still what Load returned.
-func (e *engine) Swap(ctx context.Context, name string, old swap.Cell, next swap.Record, life time.Duration) (swapped bool, err error) {
-	item := &memcache.Item{Key: name, Value: formatRecord(next), Expiration: expiration(e.now(), life)}
+// Swap implements [swap.Engine]. The item's CAS number decides whether it is still the loaded one.
+func (e *engine) Swap(ctx context.Context, changes []swap.Change) (swapped bool, err error) {
+	c := changes[0]
+	item := &memcache.Item{Key: c.Name, Value: formatRecord(c.Next), Expiration: expiration(e.now(), c.Life)}
 	if size, most := int64(len(item.Value)), e.largest.Load()+plainHead; size > most {
 		return false, fmt.Errorf("memcached: a state has %d bytes, with its reservations and what is kept of former limits; accepted: up to %d, which fit into an item (-I); %w",
 			size, most, swap.ErrNothingDone)
 	}
 	write := e.client.Add
-	if loaded := old.Token.(*memcache.Item); loaded != nil { //nolint:forcetypeassert // it is what Load returned
+	if loaded := c.Old.Token.(*memcache.Item); loaded != nil { //nolint:forcetypeassert // it is Load's
 		item.CasID, write = loaded.CasID, e.client.CompareAndSwap
 	}
-	if next.Empty() {
-		item.Expiration = -1 // at once: what a compare-and-delete would do
+	if c.Next.Empty() {
+		item.Expiration = -1 // at once, as a compare-and-delete would
 	}
-	err = e.use(ctx, name, func() error {
+	err = e.use(ctx, c.Name, func() error {
 		err := write(item)
 		// It changed, or is there, or is there no more.
 		if swapped = err == nil; errors.Is(err, memcache.ErrCASConflict) || errors.Is(err, memcache.ErrNotStored) || errors.Is(err, memcache.ErrCacheMiss) {

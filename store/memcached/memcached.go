@@ -13,19 +13,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
-	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/swap"
 )
 
 // A Store is a [store.Store] in memcached. It is a [store.Timekeeper], a [store.Counter] and a [store.Guarded], and its bindings
-// are a [store.Stamper] and a [store.Inspector].
+// are a [store.Stamper] and a [store.Inspector]. Besides limits that make no sense, Bind refuses a sliding-log or concurrent
+// of so many units that its state might not fit into an item: of more than 52 thousand, if items are of a megabyte.
 type Store struct {
+	*swap.Store
+
 	engine  *engine
-	loop    *swap.Store
-	prefix  string
 	breaker *store.Breaker
 }
 
@@ -51,15 +50,16 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	if o.MaxCalls < 0 {
 		return nil, fmt.Errorf("memcached: max calls is %d; accepted: more than 0, or 0 for %d", o.MaxCalls, store.DefaultMaxCalls)
 	}
-	s := &Store{engine: newEngine(addrs, o), prefix: o.Prefix}
+	s := &Store{engine: newEngine(addrs, o)}
 	s.breaker = store.NewBreaker(store.BreakerOptions{
 		Engine: "memcached", Timeout: o.Timeout, MaxCalls: o.MaxCalls, Classify: classify, Probe: s.probe,
 	})
 	for _, server := range s.engine.servers {
 		server.circuit = s.breaker.Circuit(server.text)
 	}
-	s.loop = swap.New(s.engine, swap.Options{
-		Prefix: o.Prefix, TrustClientTime: o.TrustClientTime, Timeout: o.Timeout, Grace: o.ClockSkew,
+	s.Store = swap.New(s.engine, swap.Options{
+		Engine: "memcached", Prefix: o.Prefix, TrustClientTime: o.TrustClientTime, Timeout: o.Timeout, Grace: o.ClockSkew,
+		Breaker: s.breaker, Circuit: func(name string) *store.Circuit { return s.engine.servers.of(name).circuit },
 	})
 	if o.Lazy {
 		for _, server := range s.engine.servers {
@@ -93,47 +93,8 @@ func (s *Store) Breaker() *store.Breaker { return s.breaker }
 // states.
 func (s *Store) Check(ctx context.Context) error { return s.engine.check(ctx) }
 
-// Bind implements [store.Store]. Besides what makes no sense it refuses a sliding-log or concurrent of so many units that its state might not
-// fit into an item: of more than 52 thousand, where items are of a megabyte.
-func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
-	if l := spec.Limit; l.Algorithm == algorithm.SlidingLog || l.Algorithm == algorithm.Concurrent {
-		if most := s.engine.largest.Load() / logEntry; l.Count > most {
-			return nil, &algorithm.LimitError{
-				Field: "count", Value: strconv.FormatInt(l.Count, 10),
-				Accept: "1 to " + strconv.FormatInt(most, 10) + " for " + string(l.Algorithm) + " in this memcached, so that the state fits into an item",
-			}
-		}
-	}
-	b, err := s.loop.Bind(spec)
-	if err != nil {
-		return nil, err
-	}
-	names, err := store.NewNames(s.prefix, spec)
-	if err != nil {
-		return nil, err
-	}
-	all := s.engine.servers
-	return s.breaker.Bind(b, func(key string) *store.Circuit {
-		if len(all) == 1 {
-			return all[0].circuit
-		}
-		return all.of(names.Name(key)).circuit
-	}), nil
-}
-
-// TrustsClientTime implements [store.Timekeeper].
-func (s *Store) TrustsClientTime() bool { return s.loop.TrustsClientTime() }
-
-// Counts implements [store.Counter].
-func (s *Store) Counts() store.Counts {
-	c := s.loop.Counts()
-	s.breaker.Count(&c)
-	return c
-}
-
-// Close lets no more operations in, waits for those that are in, which takes a few timeouts if a server hangs, and closes the
-// connections.
+// Close lets no more operations in, waits for those that are in, which takes a few timeouts if a server
+// hangs, and closes the connections.
 func (s *Store) Close() error {
-	s.breaker.Close()
-	return errors.Join(s.loop.Close(), s.engine.client.Close())
+	return errors.Join(s.Store.Close(), s.engine.client.Close())
 }

@@ -39,11 +39,11 @@ func TestCertainWithoutAConnection(t *testing.T) {
 		held = append(held, conn)
 	}
 	for _, op := range []algorithm.Op{{Cost: 1}, {Kind: algorithm.Reset}} {
-		if _, _, done, err := e.Decide(endless(t), "k", "", p, op, store.OwnClock); done && err == nil || !errors.Is(err, swap.ErrNothingDone) {
+		if _, _, done, err := e.decideOne(endless(t), "k", "", p, op, store.OwnClock); done && err == nil || !errors.Is(err, swap.ErrNothingDone) {
 			t.Errorf("%+v: %v, %v", op, done, err)
 		}
 	}
-	if _, err := e.Swap(endless(t), "k", swap.Cell{}, swap.Record{State: []int64{1}}, time.Hour); !errors.Is(err, swap.ErrNothingDone) {
+	if _, err := e.swapOne(endless(t), "k", swap.Cell{}, swap.Record{State: []int64{1}}, time.Hour); !errors.Is(err, swap.ErrNothingDone) {
 		t.Errorf("a swap: %v", err)
 	}
 	for _, conn := range held {

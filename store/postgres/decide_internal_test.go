@@ -104,7 +104,7 @@ func (w *walk) step(ctx context.Context) error {
 		return w.swap(ctx, algorithm.Op{Kind: algorithm.Refund, Cost: w.cost()})
 	}
 	before := slices.Clone(w.state)
-	v, at, done, err := w.engine.Decide(ctx, w.name, w.head, w.program, op, w.now)
+	v, at, done, err := w.engine.decideOne(ctx, w.name, w.head, w.program, op, w.now)
 	if err != nil || done && at != w.now {
 		return fmt.Errorf("%+v at %d in %v: at %d, %w", op, w.now, before, at, err)
 	}
@@ -121,7 +121,7 @@ func (w *walk) step(ctx context.Context) error {
 	if w.IntN(4) > 0 {
 		return nil
 	}
-	cell, err := w.engine.Load(ctx, w.name)
+	cell, err := w.engine.loadOne(ctx, w.name)
 	if err != nil || !slices.Equal(cell.State, w.state) {
 		return fmt.Errorf("%+v at %d makes of %v: %v, want %v, %w", op, w.now, before, cell.State, w.state, err)
 	}
@@ -146,7 +146,7 @@ func (w *walk) swap(ctx context.Context, op algorithm.Op) error {
 	if w.engine.heals {
 		w.program.Heal(w.state, w.now)
 	}
-	cell, err := w.engine.Load(ctx, w.name)
+	cell, err := w.engine.loadOne(ctx, w.name)
 	if err != nil {
 		return err
 	}
@@ -154,16 +154,16 @@ func (w *walk) swap(ctx context.Context, op algorithm.Op) error {
 	if w.record().Empty() && cell.Empty() {
 		return nil
 	}
-	if swapped, err := w.engine.Swap(ctx, w.name, cell, w.record(), time.Hour); err != nil || !swapped {
+	if swapped, err := w.engine.swapOne(ctx, w.name, cell, w.record(), time.Hour); err != nil || !swapped {
 		return fmt.Errorf("%v for %v is not swapped in: %w", w.state, cell.State, err)
 	}
 	for _, other := range []swap.Record{
 		{Head: w.head, State: []int64{77}}, {Head: w.head, State: append([]int64{1}, w.state...)}, {Head: w.head + "1", State: w.state},
 	} {
-		if swapped, err := w.engine.Swap(ctx, w.name, swap.Cell{Record: other}, swap.Record{State: []int64{1}}, time.Hour); err != nil || swapped {
+		if swapped, err := w.engine.swapOne(ctx, w.name, swap.Cell{Record: other}, swap.Record{State: []int64{1}}, time.Hour); err != nil || swapped {
 			return fmt.Errorf("a swap for %v, which is not there: %v, %w", other, swapped, err)
 		}
-		if swapped, err := w.engine.Swap(ctx, w.name, swap.Cell{Record: other}, swap.Record{}, 0); err != nil || swapped {
+		if swapped, err := w.engine.swapOne(ctx, w.name, swap.Cell{Record: other}, swap.Record{}, 0); err != nil || swapped {
 			return fmt.Errorf("a removal of %v, which is not there: %v, %w", other, swapped, err)
 		}
 	}
@@ -242,11 +242,11 @@ func TestWindowsOfAnotherClock(t *testing.T) {
 	for i, off := range []time.Duration{0, 23 * time.Hour, -23 * time.Hour, 72 * time.Hour, -72 * time.Hour} {
 		for _, name := range []string{"k", fmt.Sprint("fresh ", i)} {
 			e.clock = func() time.Time { return time.Now().Add(off) }
-			v, at, done, err := e.Decide(t.Context(), name, "", p, algorithm.Op{Cost: 1}, store.OwnClock)
+			v, at, done, err := e.decideOne(t.Context(), name, "", p, algorithm.Op{Cost: 1}, store.OwnClock)
 			if far := off.Abs() > 24*time.Hour; err != nil || done == far {
 				t.Errorf("%v off, %s: decided is %v, %v", off, name, done, err)
 			}
-			cell, err := e.Load(t.Context(), name)
+			cell, err := e.loadOne(t.Context(), name)
 			if err != nil || len(cell.State) == 0 == done && name != "k" {
 				t.Errorf("%v off, %s: %v, %v", off, name, cell.State, err)
 			}
@@ -270,7 +270,7 @@ func TestRowsLiveAsLongAsTheyMatter(t *testing.T) {
 				for m, p := range programs(t, text) {
 					name := fmt.Sprint(n, ".", m)
 					for range 2 {
-						v, at, done, err := e.Decide(t.Context(), name, "", p, algorithm.Op{Cost: 1}, store.OwnClock)
+						v, at, done, err := e.decideOne(t.Context(), name, "", p, algorithm.Op{Cost: 1}, store.OwnClock)
 						if err != nil || !done {
 							t.Fatalf("%s: %v, %v", text, done, err)
 						}
@@ -311,17 +311,17 @@ func TestDenialWritesNothing(t *testing.T) {
 	}
 	for _, text := range []string{"3/1h", "7/1h burst=3", "fixed-window 3/1h", "quota-reset 3/1h", "refill-bucket 3/1h", "sliding-window 3/1h", "calendar 3/year anchor=06-01"} {
 		p := programs(t, text)[0]
-		if _, _, done, err := e.Decide(t.Context(), text, "", p, algorithm.Op{Cost: p.Limit().Capacity()}, store.OwnClock); err != nil || !done {
+		if _, _, done, err := e.decideOne(t.Context(), text, "", p, algorithm.Op{Cost: p.Limit().Capacity()}, store.OwnClock); err != nil || !done {
 			t.Fatal(text, done, err)
 		}
 		quiet := false
 		for range 20 { // the server writes for reasons of its own now and then
 			version, before := row(text), written()
-			v, _, done, err := e.Decide(t.Context(), text, "", p, algorithm.Op{Cost: 1}, store.OwnClock)
+			v, _, done, err := e.decideOne(t.Context(), text, "", p, algorithm.Op{Cost: 1}, store.OwnClock)
 			if err != nil || !done || v.Granted >= 0 {
 				t.Fatalf("%s: %+v, %v, %v", text, v, done, err)
 			}
-			if _, err := e.Load(t.Context(), text); err != nil {
+			if _, err := e.loadOne(t.Context(), text); err != nil {
 				t.Fatal(err)
 			}
 			if now := row(text); now != version || now == "" {
@@ -342,7 +342,7 @@ func TestUpdatesAreHeapOnly(t *testing.T) {
 	e := testEngine(t, Options{})
 	p := programs(t, "1000000/1h")[0]
 	for i := range 1000 {
-		if _, _, _, err := e.Decide(t.Context(), fmt.Sprint(i%10), "", p, algorithm.Op{Cost: 1}, store.OwnClock); err != nil {
+		if _, _, _, err := e.decideOne(t.Context(), fmt.Sprint(i%10), "", p, algorithm.Op{Cost: 1}, store.OwnClock); err != nil {
 			t.Fatal(err)
 		}
 	}

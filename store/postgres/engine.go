@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/weirlimit/weir/store/swap"
@@ -26,38 +28,26 @@ type engine struct {
 	heals    bool
 	clock    func() time.Time // of this process; nothing is decided by it
 
-	load, insert, update, remove, reset string
-	mend, discard                       string // update and remove, of what is no list
-	loads, swaps                        string // load and swap of several
-	takes                               map[*steps]string
+	load, loads, swaps, insert, update, remove, reset string
+	takes                                             map[*steps]string
 
 	migrating chan struct{} // holds one while the table is made
-	grace     time.Duration // how much longer than they matter records are kept
-	swept     atomic.Int64
 
-	failures, conflicts, healed atomic.Int64 // of the sweeper and of joints
+	swept, failures atomic.Int64 // of the sweeper
 }
 
 func newEngine(pool *pgxpool.Pool, t table, o Options) *engine {
+	in := func(statement, life string) string { return t.in(strings.ReplaceAll(statement, "LIFE", expires(life))) }
 	e := &engine{
 		pool: pool, table: t, unlogged: o.Unlogged, makes: !o.NoMigrate, heals: !o.TrustClientTime, clock: time.Now,
-		load: t.in(on("words", load)),
-		insert: t.in(`INSERT INTO TABLE AS kept (name, head, words, expires) VALUES ($1, $2, $3, ` + expires("$4") + `)
-			ON CONFLICT (name) DO UPDATE SET head = excluded.head, words = excluded.words, expires = excluded.expires
-			WHERE kept.head = '' AND kept.words = '{}'`),
-		update:    t.in(`UPDATE TABLE SET head = $2, words = $3, expires = ` + expires("$4") + ` WHERE name = $1 AND head = $5 AND words = $6`),
-		mend:      t.in(`UPDATE TABLE SET head = $2, words = $3, expires = ` + expires("$4") + ` WHERE name = $1 AND words::text = $5`),
-		discard:   t.in(`DELETE FROM TABLE WHERE name = $1 AND words::text = $2`),
-		remove:    t.in(`DELETE FROM TABLE WHERE name = $1 AND head = $2 AND words = $3`),
-		reset:     t.in(`WITH gone AS (DELETE FROM TABLE WHERE name = $1) SELECT coalesce($2::bigint, ` + serverTime + `)`),
-		loads:     t.in(on("words", loadAll)),
-		swaps:     t.in(strings.ReplaceAll(swapAll, "LIFE", expires("life"))),
+		load: in(on("words", loadOne), ""), loads: in(on("words", loadAll), ""), swaps: in(swapAll, "life"),
+		insert: in(insert, "$4"), update: in(update, "$4"), remove: in(remove, ""), reset: in(reset, ""),
 		takes:     map[*steps]string{},
 		migrating: make(chan struct{}, 1),
 	}
 	grace := "0"
 	if o.TrustClientTime {
-		e.grace, grace = 24*time.Hour, "1 day"
+		grace = "1 day"
 	}
 	for _, s := range []*steps{&linearTicks, &linearParts, &fixedWindow, &quotaReset, &refillBucket, &slidingWindow, &calendar} {
 		e.takes[s] = s.sql(t, e.heals, grace)
@@ -70,30 +60,67 @@ func expires(life string) string {
 	return `clock_timestamp() + ` + life + `::bigint * interval '1 microsecond'`
 }
 
-// load is the time, the head, the words, and, if they are no list, how they read.
-const load = `SELECT ` + serverTime + `, CASE WHEN ` + plain + ` THEN coalesce(head, '') ELSE '' END, CASE WHEN ` + plain + ` THEN words END,
-	CASE WHEN ` + plain + ` THEN NULL ELSE words::text END
-	FROM (VALUES (1)) AS always LEFT JOIN TABLE ON name = $1`
-
-// Load implements [swap.Engine]. The clock is read after the state was: whatever is in the state was written before.
-func (e *engine) Load(ctx context.Context, name string) (cell swap.Cell, err error) {
-	var odd *string
+// Load implements [swap.Engine].
+func (e *engine) Load(ctx context.Context, keys []swap.Key) (cells []swap.Cell, err error) {
+	statement, names := e.load, any(keys[0].Name)
+	if len(keys) > 1 {
+		statement, names = e.loads, namesOf(keys)
+	}
 	err = e.try(ctx, func(conn *pgxpool.Conn) error {
-		return conn.QueryRow(ctx, e.load, name).Scan(&cell.Now, &cell.Head, &cell.State, &odd)
+		rows, err := conn.Query(ctx, statement, names)
+		if err != nil {
+			return err
+		}
+		cells, err = pgx.CollectRows(rows, scanCell)
+		return err
 	})
-	if odd != nil {
-		cell.Token, cell.Foreign = *odd, notWords(*odd)
+	if err != nil {
+		return nil, undone(unsent{err})
+	}
+	now := int64(0)
+	for i := range cells {
+		now = max(now, cells[i].Now)
+	}
+	for i := range cells {
+		cells[i].Now = now
+	}
+	return cells, nil
+}
+
+func namesOf(keys []swap.Key) []string {
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		names[i] = k.Name
+	}
+	return names
+}
+
+// odd is the text of a row whose words are no list: the token of its cell.
+type odd struct{ head, words string }
+
+func scanCell(row pgx.CollectableRow) (cell swap.Cell, err error) {
+	var text *string
+	if err = row.Scan(&cell.Now, &cell.Head, &cell.State, &text); text != nil {
+		cell.Token, cell.Head = odd{cell.Head, *text}, ""
+		cell.Foreign = fmt.Errorf("postgres: words are %.100q; accepted: a list of whole numbers; they stay until they are reset", *text)
 	}
 	return cell, err
 }
 
-func notWords(odd string) error {
-	return fmt.Errorf("postgres: words are %.100q; accepted: a list of whole numbers; they stay until they are reset", odd)
-}
-
-// Swap implements [swap.Engine]. It compares values: a record of the same head and words is the same, whatever was between.
-func (e *engine) Swap(ctx context.Context, name string, old swap.Cell, next swap.Record, life time.Duration) (swapped bool, err error) {
-	statement, args := e.swap(name, old, next, life)
+// Swap implements [swap.Engine]. It compares values: a record of the same head and words is the same,
+// even if it was replaced in between. For a single record there are shorter statements.
+func (e *engine) Swap(ctx context.Context, changes []swap.Change) (swapped bool, err error) {
+	if _, isOdd := changes[0].Old.Token.(odd); len(changes) > 1 || isOdd {
+		return e.swapAll(ctx, changes)
+	}
+	c := changes[0]
+	statement, args := e.update, []any{c.Name, c.Next.Head, words(c.Next), microseconds(c.Life), c.Old.Head, words(c.Old.Record)}
+	switch {
+	case c.Next.Empty():
+		statement, args = e.remove, []any{c.Name, c.Old.Head, words(c.Old.Record)}
+	case c.Old.Empty(): // or a row without a head and words
+		statement, args = e.insert, args[:4]
+	}
 	err = e.try(ctx, func(conn *pgxpool.Conn) error {
 		tag, err := conn.Exec(ctx, statement, args...)
 		swapped = tag.RowsAffected() > 0
@@ -105,21 +132,37 @@ func (e *engine) Swap(ctx context.Context, name string, old swap.Cell, next swap
 	return swapped, undone(err)
 }
 
-// swap returns the statement of a swap. An empty record may also be a row without a head and words.
-func (e *engine) swap(name string, old swap.Cell, next swap.Record, life time.Duration) (statement string, args []any) {
-	us := microseconds(life)
-	odd, isOdd := old.Token.(string)
-	switch {
-	case isOdd && next.Empty():
-		return e.discard, []any{name, odd}
-	case isOdd:
-		return e.mend, []any{name, next.Head, words(next), us, odd}
-	case next.Empty():
-		return e.remove, []any{name, old.Head, words(old.Record)}
-	case old.Empty():
-		return e.insert, []any{name, next.Head, words(next), us}
+func (e *engine) swapAll(ctx context.Context, changes []swap.Change) (swapped bool, err error) {
+	var names, oldHeads, oldWords, heads, words []string
+	var lives []int64
+	for _, c := range changes {
+		old, isOdd := c.Old.Token.(odd)
+		if !isOdd {
+			old = odd{c.Old.Head, list(c.Old.State)}
+		}
+		names, oldHeads, oldWords = append(names, c.Name), append(oldHeads, old.head), append(oldWords, old.words)
+		heads, words, lives = append(heads, c.Next.Head), append(words, list(c.Next.State)), append(lives, microseconds(c.Life))
 	}
-	return e.update, []any{name, next.Head, words(next), us, old.Head, words(old.Record)}
+	var done int64
+	err = e.try(ctx, func(conn *pgxpool.Conn) error {
+		return conn.QueryRow(ctx, e.swaps, names, oldHeads, oldWords, heads, words, lives).Scan(&done)
+	})
+	if isLost(err) || condition(err) == another {
+		return false, nil
+	}
+	return done > 0, undone(err)
+}
+
+// list returns the text of words as PostgreSQL writes and reads them.
+func list(words []int64) string {
+	text := []byte{'{'}
+	for i, w := range words {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = strconv.AppendInt(text, w, 10)
+	}
+	return string(append(text, '}'))
 }
 
 // words are a record's for a statement, in which nil would be NULL.

@@ -166,7 +166,7 @@ func classify(err error) store.Cause {
 	case code != "":
 		return store.CauseRejection
 	case errors.Is(err, swap.ErrClosed), errors.Is(err, context.Canceled),
-		errors.Is(err, store.ErrUnnamed), errors.Is(err, store.ErrClientTime), errors.Is(err, errBusy):
+		errors.Is(err, store.ErrUnnamed), errors.Is(err, store.ErrClientTime):
 		return store.CauseCaller
 	case errors.Is(err, context.DeadlineExceeded): // no connection was free in time
 		return store.CauseTimeout

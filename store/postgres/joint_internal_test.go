@@ -21,11 +21,10 @@ var jointNoon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC).UnixNano()
 // testStore is a store on a table, which never takes joints in turn.
 func testStore(t testing.TB, table string) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), SharedServer(t).URL(), Options{Table: table, TrustClientTime: true, Timeout: 30 * time.Second, SweepEvery: -1})
+	s, err := Open(t.Context(), SharedServer(t).URL(), Options{Table: table, TrustClientTime: true, Timeout: 30 * time.Second, SweepEvery: -1, turnAfter: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.joints.mostLost = 1 << 30
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -54,7 +53,7 @@ func passed(t testing.TB, s *Store, parts []store.Part) bool {
 	return !slices.ContainsFunc(outcomes, func(o store.Outcome) bool { return o.Granted != 1 })
 }
 
-// Of one store no two flights have a name in common: whatever is asked for at one time, none loses a swap, and all is charged.
+// Of one store no two rounds have a name in common: whatever is asked for at one time, none loses a swap, and all is charged.
 func TestJointsOfOneProcessDoNotCompete(t *testing.T) {
 	s := testStore(t, tableOf(t))
 	texts := []string{"500/1h", "fixed-window 400/1h", "sliding-log 300/1h", "300/year", "concurrent 200 lease=1h"}
@@ -90,9 +89,6 @@ func TestJointsOfOneProcessDoNotCompete(t *testing.T) {
 				t.Errorf("%s, key %d: %d remain, %v, want %d", text, key, v.Remaining, err, want)
 			}
 		}
-	}
-	if s.joints.close(); len(s.joints.busy) > 0 || len(s.joints.waiting) > 0 {
-		t.Errorf("%v and %d joints are left", s.joints.busy, len(s.joints.waiting))
 	}
 }
 
@@ -149,19 +145,19 @@ func TestS6JointsAreOneStep(t *testing.T) {
 	}
 }
 
-// swapAll replaces all or none, waits for nobody who has a lock, and for those who insert.
-func TestSwapAll(t *testing.T) {
+// A swap of several replaces all or none, waits for nobody who has a lock, and for those who insert.
+func TestSwapOfSeveral(t *testing.T) {
 	e := testStore(t, tableOf(t)).engine
 	record := func(n int64) swap.Record { return swap.Record{Head: fmt.Sprint(n, "/1h"), State: []int64{n}} }
-	try := func(what string, want bool, changes ...change) {
+	try := func(what string, want bool, changes ...swap.Change) {
 		t.Helper()
-		if swapped, err := e.swapAll(t.Context(), changes); err != nil || swapped != want {
+		if swapped, err := e.Swap(t.Context(), changes); err != nil || swapped != want {
 			t.Errorf("%s: swapped is %v, %v", what, swapped, err)
 		}
 	}
 	there := func(what string, want ...swap.Record) {
 		t.Helper()
-		cells, err := e.loadAll(t.Context(), []string{"a", "b", "c"})
+		cells, err := e.Load(t.Context(), []swap.Key{{Name: "a"}, {Name: "b"}, {Name: "c"}})
 		if err != nil || len(cells) != 3 {
 			t.Fatal(cells, err)
 		}
@@ -172,12 +168,14 @@ func TestSwapAll(t *testing.T) {
 		}
 	}
 	none := swap.Record{}
-	to := func(name string, old, next swap.Record) change { return change{name, old, next, time.Hour} }
+	to := func(name string, old, next swap.Record) swap.Change {
+		return swap.Change{Key: swap.Key{Name: name}, Old: swap.Cell{Record: old}, Next: next, Life: time.Hour}
+	}
 	try("two new ones", true, to("a", none, record(1)), to("b", none, record(2)))
 	there("two new ones", record(1), record(2), none)
 	try("one new, one there", true, to("b", record(2), record(3)), to("c", none, record(4)))
 	there("one new, one there", record(1), record(3), record(4))
-	for what, other := range map[string]change{
+	for what, other := range map[string]swap.Change{
 		"other words": to("b", swap.Record{Head: "3/1h", State: []int64{4}}, record(9)), "another head": to("b", swap.Record{Head: "4/1h", State: []int64{3}}, record(9)),
 		"what was none": to("b", none, record(9)), "what is none": to("d", record(3), record(9)), "no words": to("b", swap.Record{Head: "3/1h"}, record(9)),
 	} {
@@ -189,6 +187,27 @@ func TestSwapAll(t *testing.T) {
 	there("a head alone", record(1), swap.Record{Head: "x"}, record(5))
 	try("from a head alone", true, to("b", swap.Record{Head: "x"}, record(3)), to("c", record(5), swap.Record{State: []int64{7}}))
 	there("from a head alone", record(1), record(3), swap.Record{State: []int64{7}})
+
+	oddly := func() swap.Cell {
+		t.Helper()
+		if _, err := e.pool.Exec(t.Context(), e.table.in(`UPDATE TABLE SET words = '{{1},{2}}' WHERE name = 'b'`)); err != nil {
+			t.Fatal(err)
+		}
+		cell, err := e.loadOne(t.Context(), "b")
+		if err != nil || cell.Foreign == nil || !cell.Empty() {
+			t.Fatal(cell, err)
+		}
+		return cell
+	}
+	try("words that are no list", true, to("a", record(1), record(2)), swap.Change{Key: swap.Key{Name: "b"}, Old: oddly(), Next: record(8), Life: time.Hour})
+	there("words that are no list", record(2), record(8), swap.Record{State: []int64{7}})
+	for _, next := range []swap.Record{record(3), none} {
+		change := swap.Change{Key: swap.Key{Name: "b"}, Old: oddly(), Next: next, Life: time.Hour}
+		try("words that are no list, alone", true, change)
+		try("words that were no list", false, change)
+		there("words that are no list, alone", record(2), next, swap.Record{State: []int64{7}})
+	}
+	try("back", true, to("a", record(2), record(1)), to("b", none, record(3)))
 
 	tx := begin(t)
 	if _, err := tx.Exec(t.Context(), e.table.in(`SELECT FROM TABLE WHERE name = 'b' FOR UPDATE`)); err != nil {
@@ -236,61 +255,6 @@ func TestDeniedJointsWriteNothing(t *testing.T) {
 		if passed(t, s, parts) || !slices.Equal(versions(), before) {
 			t.Errorf("a denial makes %v of %v", versions(), before)
 		}
-	}
-}
-
-// A joint that waits for another is dropped when its caller gives up, and has changed nothing; the rest goes on.
-func TestJointsThatAreGivenUp(t *testing.T) {
-	s := testStore(t, tableOf(t))
-	a, b, c := partOf(t, s, "10/1h", "a"), partOf(t, s, "fixed-window 10/1h", "b"), partOf(t, s, "fixed-window 11/1h", "c")
-	tx := begin(t)
-	if _, err := tx.Exec(t.Context(), s.engine.table.in(`LOCK TABLE IN ACCESS EXCLUSIVE MODE`)); err != nil {
-		t.Fatal(err)
-	}
-	waiting := func(n int, busy ...string) {
-		for ; ; time.Sleep(time.Millisecond) {
-			s.joints.mu.Lock()
-			there := len(s.joints.waiting) == n && len(s.joints.busy) > 0
-			for _, key := range busy {
-				there = there && s.joints.busy["weir:1:{"+key+"}:n%2010/1h"]
-			}
-			s.joints.mu.Unlock()
-			if there {
-				return
-			}
-		}
-	}
-	var wg sync.WaitGroup
-	wg.Go(func() { passed(t, s, []store.Part{a, b}) })
-	waiting(0)
-	ctx, cancel := context.WithCancel(t.Context())
-	wg.Go(func() {
-		_, err := s.TakeAll(ctx, []store.Part{b, c}, jointNoon, nil)
-		if !errors.Is(err, context.Canceled) || !errors.Is(err, store.ErrNothingDone) {
-			t.Errorf("%v", err)
-		}
-	})
-	waiting(1)
-	wg.Go(func() { passed(t, s, []store.Part{c, partOf(t, s, "10/1h", "d")}) }) // behind one who waits
-	waiting(2)
-	wg.Go(func() { passed(t, s, []store.Part{partOf(t, s, "10/1h", "e"), partOf(t, s, "10/1h", "f")}) }) // it overtakes, and nobody with it
-	waiting(2, "e")
-	cancel()
-	waiting(0, "d")
-	if err := tx.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	wg.Wait()
-	for _, p := range []struct {
-		store.Part
-		used int64
-	}{{a, 1}, {b, 1}, {c, 1}} {
-		if v, err := p.Binding.Do(t.Context(), p.Key, algorithm.Op{}, jointNoon); err != nil || p.Limit.Capacity()-v.Remaining != p.used {
-			t.Errorf("%v: %d remain, %v, want %d used", p.Limit, v.Remaining, err, p.used)
-		}
-	}
-	if _, err := s.TakeAll(ctx, []store.Part{a, b}, jointNoon, nil); !errors.Is(err, context.Canceled) || !errors.Is(err, store.ErrNothingDone) {
-		t.Errorf("%v", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -43,7 +44,8 @@ type Options struct {
 	// DefaultSweepEvery, and less than 0 that this one never does it.
 	SweepEvery time.Duration
 
-	sweeping sweeping // for tests
+	sweeping  sweeping // for tests
+	turnAfter int      // for tests; 0 means 12
 }
 
 // sweeping is how a walk is done.
@@ -67,6 +69,7 @@ func (o Options) withDefaults() Options {
 	if o.SweepEvery == 0 {
 		o.SweepEvery = DefaultSweepEvery
 	}
+	o.turnAfter = cmp.Or(o.turnAfter, 12)
 	if o.sweeping == (sweeping{}) {
 		o.sweeping = gentle
 	}

@@ -20,9 +20,9 @@ const connectTimeout = 10 * time.Second
 // A Store is a [store.Store] in a table of PostgreSQL. It is a [store.Joiner], a [store.Timekeeper], a [store.Counter] and a
 // [store.Guarded], and its bindings are a [store.Stamper] and a [store.Inspector].
 type Store struct {
+	*swap.Store
+
 	engine  *engine
-	loop    *swap.Store
-	joints  *gathering
 	options Options
 	owned   bool    // the pool is this store's
 	dialer  *dialer // of the pool, if it is this store's
@@ -96,14 +96,17 @@ func newStore(pool *pgxpool.Pool, o Options) (*Store, error) {
 		return nil, err
 	}
 	e := newEngine(pool, t, o)
-	loop := swap.New(e, swap.Options{Prefix: o.Prefix, TrustClientTime: o.TrustClientTime, SharedClock: true, Timeout: o.Timeout})
-	s := &Store{engine: e, loop: loop, joints: newGathering(e, o.Timeout), options: o, stop: func() {}}
+	s := &Store{engine: e, options: o, stop: func() {}}
 	host := pool.Config().ConnConfig
+	name := "postgres at " + net.JoinHostPort(host.Host, strconv.Itoa(int(host.Port)))
 	s.breaker = store.NewBreaker(store.BreakerOptions{
-		Engine:  "postgres at " + net.JoinHostPort(host.Host, strconv.Itoa(int(host.Port))),
-		Timeout: o.Timeout, MaxCalls: o.MaxCalls, Classify: classify, Probe: s.probe, Cut: s.cut,
+		Engine: name, Timeout: o.Timeout, MaxCalls: o.MaxCalls, Classify: classify, Probe: s.probe, Cut: s.cut,
 	})
 	s.circuit = s.breaker.Circuit("")
+	s.Store = swap.New(e, swap.Options{
+		Engine: name, Prefix: o.Prefix, TrustClientTime: o.TrustClientTime, SharedClock: true, Timeout: o.Timeout,
+		Breaker: s.breaker, Circuit: func(string) *store.Circuit { return s.circuit }, TurnAfter: o.turnAfter,
+	})
 	return s, nil
 }
 
@@ -112,7 +115,7 @@ func (s *Store) probe(ctx context.Context, _ *store.Circuit, ready bool) error {
 	if ready {
 		return s.Check(ctx)
 	}
-	_, err := s.engine.Load(ctx, "")
+	_, err := s.engine.Load(ctx, []swap.Key{{}})
 	return err
 }
 
@@ -143,17 +146,11 @@ func (s *Store) Check(ctx context.Context) error {
 	return s.engine.check(ctx)
 }
 
-// TrustsClientTime implements [store.Timekeeper].
-func (s *Store) TrustsClientTime() bool { return s.loop.TrustsClientTime() }
-
 // Counts implements [store.Counter]. Errors of the sweeper are among the Failures.
 func (s *Store) Counts() store.Counts {
-	c := s.loop.Counts()
+	c := s.Store.Counts()
 	c.Swept = s.engine.swept.Load()
 	c.Failures += s.engine.failures.Load()
-	c.Conflicts += s.engine.conflicts.Load()
-	c.Healed += s.engine.healed.Load()
-	s.breaker.Count(&c)
 	return c
 }
 
@@ -162,9 +159,7 @@ func (s *Store) Counts() store.Counts {
 func (s *Store) Close() (err error) {
 	s.close.Do(func() {
 		s.stop()
-		s.breaker.Close()
-		s.joints.close()
-		err = s.loop.Close()
+		err = s.Store.Close()
 		s.done.Wait()
 		if s.owned {
 			timer := time.AfterFunc(s.options.Timeout, s.dialer.close)

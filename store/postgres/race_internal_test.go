@@ -68,15 +68,15 @@ func TestTimeIsNotThatOfTheBegin(t *testing.T) {
 	p := programs(t, "1000/1h")[0]
 	for what, statement := range map[string]func() (int64, error){
 		"load": func() (int64, error) {
-			cell, err := e.Load(t.Context(), "k")
+			cell, err := e.loadOne(t.Context(), "k")
 			return cell.Now, err
 		},
 		"take": func() (int64, error) {
-			_, at, _, err := e.Decide(t.Context(), "k", "", p, algorithm.Op{Cost: 1}, store.OwnClock)
+			_, at, _, err := e.decideOne(t.Context(), "k", "", p, algorithm.Op{Cost: 1}, store.OwnClock)
 			return at, err
 		},
 		"reset": func() (int64, error) {
-			_, at, _, err := e.Decide(t.Context(), "k", "", p, algorithm.Op{Kind: algorithm.Reset}, store.OwnClock)
+			_, at, _, err := e.decideOne(t.Context(), "k", "", p, algorithm.Op{Kind: algorithm.Reset}, store.OwnClock)
 			return at, err
 		},
 	} {
@@ -120,7 +120,7 @@ func TestTakeLosesToAnotherLimit(t *testing.T) {
 	} {
 		name := fmt.Sprint(what, time.Now())
 		if what == "changed" {
-			if _, _, done, err := e.Decide(t.Context(), name, p.Head(), p, algorithm.Op{Cost: 1}, store.OwnClock); err != nil || !done {
+			if _, _, done, err := e.decideOne(t.Context(), name, p.Head(), p, algorithm.Op{Cost: 1}, store.OwnClock); err != nil || !done {
 				t.Fatal(done, err)
 			}
 		}
@@ -131,21 +131,21 @@ func TestTakeLosesToAnotherLimit(t *testing.T) {
 		var done bool
 		var err error
 		meanwhile(t, e, tx, func() {
-			_, _, done, err = e.Decide(t.Context(), name, p.Head(), p, algorithm.Op{Cost: 1}, store.OwnClock)
+			_, _, done, err = e.decideOne(t.Context(), name, p.Head(), p, algorithm.Op{Cost: 1}, store.OwnClock)
 		})
 		if done || err != nil {
 			t.Errorf("%s: decided is %v, %v", what, done, err)
 		}
-		cell, err := e.Load(t.Context(), name)
+		cell, err := e.loadOne(t.Context(), name)
 		if err != nil || cell.Head != "fixed-window 2000/1000h" || len(cell.State) != 2 || cell.State[1] != 1 {
 			t.Errorf("%s: %+v, %v", what, cell, err)
 		}
 		old := cell
 		old.State = nil
-		if swapped, err := e.Swap(t.Context(), name, cell, old.Record, time.Hour); !swapped || err != nil {
+		if swapped, err := e.swapOne(t.Context(), name, cell, old.Record, time.Hour); !swapped || err != nil {
 			t.Errorf("%s: swapped is %v, %v", what, swapped, err)
 		}
-		if swapped, err := e.Swap(t.Context(), name, swap.Cell{}, cell.Record, time.Hour); swapped || err != nil {
+		if swapped, err := e.swapOne(t.Context(), name, swap.Cell{}, cell.Record, time.Hour); swapped || err != nil {
 			t.Errorf("%s: a swap for nothing: %v, %v", what, swapped, err)
 		}
 	}
@@ -158,10 +158,10 @@ func TestSwapLosesToWhoHoldsTheRow(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, state := range map[string][]int64{"removal": nil, "update": {3}} {
-		if swapped, err := e.Swap(t.Context(), what, swap.Cell{}, swap.Record{State: []int64{1}}, time.Hour); !swapped || err != nil {
+		if swapped, err := e.swapOne(t.Context(), what, swap.Cell{}, swap.Record{State: []int64{1}}, time.Hour); !swapped || err != nil {
 			t.Fatal(swapped, err)
 		}
-		cell, err := e.Load(t.Context(), what)
+		cell, err := e.loadOne(t.Context(), what)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,14 +170,14 @@ func TestSwapLosesToWhoHoldsTheRow(t *testing.T) {
 			t.Fatal(err)
 		}
 		var swapped bool
-		meanwhile(t, e, tx, func() { swapped, err = e.Swap(t.Context(), what, cell, swap.Record{State: state}, time.Hour) })
+		meanwhile(t, e, tx, func() { swapped, err = e.swapOne(t.Context(), what, cell, swap.Record{State: state}, time.Hour) })
 		if swapped || err != nil {
 			t.Errorf("%s: swapped is %v, %v", what, swapped, err)
 		}
-		if cell, err = e.Load(t.Context(), what); err != nil || !slices.Equal(cell.State, []int64{2}) {
+		if cell, err = e.loadOne(t.Context(), what); err != nil || !slices.Equal(cell.State, []int64{2}) {
 			t.Errorf("%s leaves %v, %v, want what the other has written", what, cell.State, err)
 		}
-		if swapped, err = e.Swap(t.Context(), what, cell, swap.Record{State: state}, time.Hour); !swapped || err != nil {
+		if swapped, err = e.swapOne(t.Context(), what, cell, swap.Record{State: state}, time.Hour); !swapped || err != nil {
 			t.Errorf("%s of what is there: %v, %v", what, swapped, err)
 		}
 	}

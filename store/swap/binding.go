@@ -2,21 +2,20 @@ package swap
 
 import (
 	"context"
-	"errors"
+	"slices"
 
 	"github.com/weirlimit/weir/algorithm"
-	"github.com/weirlimit/weir/internal/panics"
 	"github.com/weirlimit/weir/store"
 )
 
-// binding is a limit on a store.
+// A binding is a limit bound to the store.
 type binding struct {
-	store   *Store
-	names   store.Names
-	program *algorithm.Program
-
-	accounts bool
+	store *Store
+	names store.Names
+	limit Limit
 }
+
+var verbs = [...]string{"take", "take up to", "refund", "reset", "cancel", "renew", "reserve", "commit"}
 
 // Do implements [store.Binding].
 func (b *binding) Do(ctx context.Context, key string, op algorithm.Op, now int64) (algorithm.Verdict, error) {
@@ -25,76 +24,95 @@ func (b *binding) Do(ctx context.Context, key string, op algorithm.Op, now int64
 }
 
 // DoStamped implements [store.Stamper].
-func (b *binding) DoStamped(ctx context.Context, key string, op algorithm.Op, now int64) (algorithm.Verdict, int64, error) {
-	if (op.Kind == algorithm.Reserve || op.Kind == algorithm.Commit) && !b.accounts {
-		return algorithm.Verdict{}, 0, store.ErrUnnamed
+func (b *binding) DoStamped(ctx context.Context, key string, op algorithm.Op, now int64) (v algorithm.Verdict, at int64, err error) {
+	r := &Request{Verb: verbs[op.Kind]}
+	r.Steps = r.one[:]
+	s := &r.one[0]
+	if *s, err = b.step(key, op, now); err != nil {
+		return v, 0, err
 	}
-	op.End, op.Life = store.Microseconds(op.End), roundUp(op.Life)
-	c := &call{program: b.program, accounts: b.accounts, op: op}
-	if err := b.do(ctx, key, c, now); err != nil {
-		return algorithm.Verdict{}, 0, err
+	if err := b.store.do(ctx, r); err != nil {
+		return v, 0, err
 	}
-	return c.verdict, c.at * int64(b.program.Tick()), nil
+	return s.Verdict, s.Time(r.At) * int64(b.limit.Program.Tick()), nil
 }
-
-// roundUp returns nanoseconds in microseconds.
-func roundUp(ns int64) int64 { return -store.Microseconds(-ns) }
 
 // Inspect implements [store.Inspector]. Of an account it is the state that the binding's limit finds in it.
 func (b *binding) Inspect(ctx context.Context, key string, now int64) (state []int64, at int64, err error) {
-	c := &call{program: b.program, accounts: b.accounts, look: true}
-	if err := b.do(ctx, key, c, now); err != nil {
+	r := &Request{Verb: "inspect", Mode: view, Steps: make([]Step, 1)}
+	s := &r.Steps[0]
+	if *s, err = b.step(key, algorithm.Op{}, now); err != nil {
 		return nil, 0, err
 	}
-	return c.state, c.at, nil
+	if err := b.store.do(ctx, r); err != nil {
+		return nil, 0, err
+	}
+	return s.state, s.Time(r.At), nil
 }
 
 // Program implements [store.Inspector].
-func (b *binding) Program() *algorithm.Program { return b.program }
+func (b *binding) Program() *algorithm.Program { return b.limit.Program }
 
-// do carries out a call at now, which is in nanoseconds.
-func (b *binding) do(ctx context.Context, key string, c *call, now int64) error {
-	c.now = now
-	if now != store.OwnClock {
-		if !b.store.options.TrustClientTime {
-			return store.ErrClientTime
-		}
-		c.now = store.Microseconds(now)
+// step prepares an operation of a caller. Its times are in nanoseconds.
+func (b *binding) step(key string, op algorithm.Op, now int64) (s Step, err error) {
+	s = Step{Key: Key{b.names.Name(key), &b.limit}, Op: op, Now: now}
+	if s.settles() && !b.limit.Accounts {
+		return s, store.ErrUnnamed
 	}
-	err := b.store.await(ctx, b.names.Name(key), c)
-	if err != nil && (ctx.Err() == nil || store.TimedOut(ctx)) && !errors.Is(err, ErrClosed) {
-		b.store.failures.Add(1) // the engine's, not the caller's
+	switch {
+	case now == store.OwnClock:
+	case !b.store.options.TrustClientTime:
+		return s, store.ErrClientTime
+	case now > algorithm.MaxTime || now < -algorithm.MaxTime:
+		return s, store.ErrTime
+	default:
+		s.Now = store.Microseconds(now)
 	}
-	return err
+	s.Op.End, s.Op.Life = store.Microseconds(op.End), -store.Microseconds(-op.Life)
+	return s, nil
 }
 
-// await sends a call on its way, and waits for the answer for as long as the caller does and the timeout allows.
-func (s *Store) await(caller context.Context, name string, c *call) error {
-	if caller.Err() != nil {
-		return givenUp(caller, s.options.Timeout, ErrNothingDone)
-	}
-	ctx, cancel := context.WithTimeout(caller, s.options.Timeout)
-	defer cancel()
-	c.ended, c.done = ctx.Err, make(chan struct{})
-	c.end, _ = ctx.Deadline()
-	idle, err := s.queue.join(name, c)
-	if err != nil {
-		return err
-	}
-	if idle {
-		go s.serve(name) //nolint:contextcheck // it also serves further callers
-	}
-	select {
-	case <-c.done:
-		panics.Raise(c.err)
-		if !errors.Is(c.err, errGivenUp) {
-			return c.err
+// mostAtOnce is the number of requests of a batch that one request to the engine carries: a longer
+// one would keep the engine from other clients.
+const mostAtOnce = 64
+
+// A batcher is a binding of an engine that decides many requests in one step.
+type batcher struct{ *binding }
+
+// TakeMany implements [store.Batcher]. One request to the engine has up to 64 steps, each decided for
+// itself, all of one slot.
+func (b *batcher) TakeMany(
+	ctx context.Context, requests []store.KeyCost, now int64, decisions []algorithm.Decision,
+) ([]algorithm.Decision, error) {
+	steps := make([]Step, len(requests))
+	for i, r := range requests {
+		var err error
+		if steps[i], err = b.step(r.Key, algorithm.Op{Cost: r.Cost}, now); err != nil {
+			return decisions, err
 		}
-		return givenUp(caller, s.options.Timeout, ErrNothingDone)
-	case <-ctx.Done():
 	}
-	if s.queue.leave(name, c) {
-		return givenUp(caller, s.options.Timeout, ErrNothingDone)
+	decided := make([]bool, len(steps))
+	failed := b.decideEach(ctx, steps, decided)
+	if failed != nil && slices.Contains(decided, true) {
+		failed = &partialError{"take many: some requests of the batch had been decided before", failed}
 	}
-	return givenUp(caller, s.options.Timeout, errUnknown)
+	for i := 0; i < len(steps) && decided[i]; i++ {
+		decisions = append(decisions, steps[i].Verdict.Decision(b.limit.Program.Limit().Capacity()))
+	}
+	return decisions, failed
+}
+
+func (b *batcher) decideEach(ctx context.Context, steps []Step, decided []bool) error {
+	for _, slot := range b.store.slots(steps) {
+		for places := range slices.Chunk(slot, mostAtOnce) {
+			r := &Request{Verb: "take many", Steps: pick(steps, places)}
+			if err := b.store.do(ctx, r); err != nil {
+				return err
+			}
+			for i, place := range places {
+				steps[place], decided[place] = r.Steps[i], true
+			}
+		}
+	}
+	return nil
 }

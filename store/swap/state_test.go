@@ -195,21 +195,21 @@ type clerk struct {
 	err   error
 }
 
-func (c *clerk) Decide(_ context.Context, name, head string, p *algorithm.Program, op algorithm.Op, now int64) (v algorithm.Verdict, at int64, done bool, err error) {
-	if c.asked++; c.err != nil || op.Cost != 1 || op.Kind != algorithm.Take {
-		return v, 0, false, c.err
+func (c *clerk) Decide(_ context.Context, r *swap.Request) (done bool, err error) {
+	s := &r.Steps[0]
+	if c.asked++; c.err != nil || len(r.Steps) > 1 || s.Op.Cost != 1 || s.Op.Kind != algorithm.Take {
+		return false, c.err
 	}
-	if now == store.OwnClock {
-		now = c.now()
-	}
+	r.At = c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r := c.cells[name]; !r.Empty() && r.Head != head {
-		return v, 0, false, nil
+	if old := c.cells[s.Name]; !old.Empty() && old.Head != s.Limit.Head {
+		return false, nil
 	}
-	state, r := p.Apply(c.cells[name].State, op, now)
-	c.cells[name] = swap.Record{Head: head, State: state}
-	return r.Verdict(), now, true, nil
+	state, result := s.Limit.Program.Apply(c.cells[s.Name].State, s.Op, s.Time(r.At))
+	c.cells[s.Name] = swap.Record{Head: s.Limit.Head, State: state}
+	s.Verdict = result.Verdict()
+	return true, nil
 }
 
 func TestDecider(t *testing.T) {

@@ -44,20 +44,27 @@ func (s *shelf) wait(ctx context.Context) error {
 	}
 }
 
-func (s *shelf) Load(ctx context.Context, name string) (swap.Cell, error) {
+func (s *shelf) Load(ctx context.Context, keys []swap.Key) ([]swap.Cell, error) {
 	if err := s.wait(ctx); err != nil {
-		return swap.Cell{}, err
+		return nil, err
 	}
-	if s.before != nil {
-		if err := s.before(name); err != nil {
-			return swap.Cell{}, err
+	for _, k := range keys {
+		if s.before == nil {
+			break
+		}
+		if err := s.before(k.Name); err != nil {
+			return nil, err
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.loads++
-	r := s.cells[name]
-	return swap.Cell{Record: copied(r), Token: copied(r), Now: s.now()}, nil
+	cells := make([]swap.Cell, len(keys))
+	for i, k := range keys {
+		r := s.cells[k.Name]
+		cells[i] = swap.Cell{Record: copied(r), Token: copied(r), Now: s.now()}
+	}
+	return cells, nil
 }
 
 func copied(r swap.Record) swap.Record {
@@ -66,27 +73,34 @@ func copied(r swap.Record) swap.Record {
 
 func equal(a, b swap.Record) bool { return a.Head == b.Head && slices.Equal(a.State, b.State) }
 
-func (s *shelf) Swap(ctx context.Context, name string, old swap.Cell, next swap.Record, life time.Duration) (bool, error) {
+func (s *shelf) Swap(ctx context.Context, changes []swap.Change) (bool, error) {
 	if err := s.wait(ctx); err != nil {
 		return false, err
 	}
-	if s.during != nil {
-		if lose, err := s.during(name); lose || err != nil {
+	for _, c := range changes {
+		if s.during == nil {
+			break
+		}
+		if lose, err := s.during(c.Name); lose || err != nil {
 			return false, err
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.swaps++
-	if was := s.cells[name]; !equal(was, old.Token.(swap.Record)) || !equal(was, old.Record) {
-		return false, nil
+	for _, c := range changes {
+		if was := s.cells[c.Name]; !equal(was, c.Old.Token.(swap.Record)) || !equal(was, c.Old.Record) {
+			return false, nil
+		}
 	}
-	if next.Empty() {
-		delete(s.cells, name)
-		delete(s.lives, name)
-		return true, nil
+	for _, c := range changes {
+		if c.Next.Empty() {
+			delete(s.cells, c.Name)
+			delete(s.lives, c.Name)
+			continue
+		}
+		s.cells[c.Name], s.lives[c.Name] = copied(c.Next), c.Life
 	}
-	s.cells[name], s.lives[name] = copied(next), life
 	return true, nil
 }
 

@@ -396,7 +396,7 @@ func TestFlightPanicsInTheCallers(t *testing.T) {
 	func() {
 		defer func() {
 			p, ok := recover().(*panics.Error)
-			if !ok || p.Value != "broken engine" || !strings.Contains(string(p.Stack), "flight_test.go") {
+			if !ok || p.Value != "broken engine" || !strings.Contains(string(p.Stack), "round_test.go") {
 				t.Errorf("recovered %v; want the panic of the engine with its stack", p)
 			}
 		}()

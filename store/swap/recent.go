@@ -1,0 +1,52 @@
+package swap
+
+import (
+	"hash/maphash"
+	"sync/atomic"
+	"time"
+)
+
+// mostRecent is how many names a store remembers at most, and leastMemory how long each, or for as long as an operation may take.
+const (
+	mostRecent  = 1024
+	leastMemory = time.Second
+)
+
+// recent remembers names that a swap is under way on, or whose accounts the last one left as the script leaves alone. Requests on them are not
+// tried by the script first. It forgets after a while, and when another name takes the place; nothing but the number of commands depends on it.
+type recent struct {
+	seed   maphash.Seed
+	began  time.Time
+	memory time.Duration
+	places [mostRecent]place
+}
+
+type place struct {
+	hash  atomic.Uint64 // of the name; 0 for none
+	until atomic.Int64  // in ns since the beginning
+}
+
+func newRecent(timeout time.Duration) *recent {
+	return &recent{seed: maphash.MakeSeed(), began: time.Now(), memory: max(leastMemory, timeout)}
+}
+
+func (r *recent) place(name string) (*place, uint64) {
+	hash := max(1, maphash.String(r.seed, name))
+	return &r.places[hash%mostRecent], hash
+}
+
+func (r *recent) has(name string) bool {
+	p, hash := r.place(name)
+	return p.hash.Load() == hash && int64(time.Since(r.began)) < p.until.Load()
+}
+
+func (r *recent) add(name string) {
+	p, hash := r.place(name)
+	p.until.Store(int64(time.Since(r.began) + r.memory))
+	p.hash.Store(hash)
+}
+
+func (r *recent) remove(name string) {
+	p, hash := r.place(name)
+	p.hash.CompareAndSwap(hash, 0)
+}
