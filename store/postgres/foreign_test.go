@@ -53,9 +53,9 @@ func TestForeignWords(t *testing.T) {
 					t.Errorf("%s, %s, %+v: %+v, %v", text, words, op, v, err)
 				}
 			}
-			left := query[string](t, url, `SELECT words::text FROM `+o.Table+` WHERE name LIKE '%{'||$1||'}%'`, key)
-			if left != words {
-				t.Errorf("%s: %s became %s", text, words, left)
+			var left string
+			if err := conn.QueryRow(t.Context(), `SELECT words::text FROM `+o.Table+` WHERE name LIKE '%{'||$1||'}%'`, key).Scan(&left); err != nil || left != words {
+				t.Errorf("%s: %s became %s, %v", text, words, left, err)
 			}
 			do(t, b, key, algorithm.Op{Kind: algorithm.Reset}, store.OwnClock)
 			fresh(words, 1)
