@@ -152,59 +152,6 @@ func ownSpec(r *rule, i int, limit weir.Limit) store.Spec {
 	return store.Spec{Name: r.name + "/" + strconv.Itoa(i+1), Limit: limit.Canonical()}
 }
 
-// findGrant sets the client of the request under the policy, and the client's grant.
-func (v *rules) findGrant(a *applied, request *facts) {
-	if v.clients == nil || a.rule.client == nil {
-		return
-	}
-	of, value := a.rule.client.value(request)
-	if of == nil {
-		return
-	}
-	if of.hash {
-		a.client = of.name() + "=" + of.encode(request, value)
-	} else {
-		a.client = of.client(value)
-	}
-	grant, ok := v.clients.Grant(a.client)
-	if !ok && a.unnamed && !NamesSource(value) {
-		grant, ok = v.clients.Grant(value)
-	}
-	if ok {
-		a.grant = grant
-	}
-}
-
-// findGroup returns the limits of the client.
-func (v *rules) findGroup(a *applied) *group {
-	r, grant := a.rule, a.grant
-	if grant == nil {
-		return r.limits
-	}
-	if grant.Plan != "" {
-		if plan := r.plans[grant.Plan]; plan != nil {
-			return plan
-		}
-		return r.limits
-	}
-	limits, ok := grant.Limits[r.name]
-	if !ok && r.plans != nil {
-		limits = grant.Limits[""]
-	}
-	if len(limits) == 0 {
-		return r.limits
-	}
-	g := &group{plan: planOwn}
-	for i, limit := range limits {
-		b := v.own[ownSpec(r, i, limit)]
-		if b == nil { // the clients have it since a moment, and are about to be given to us again
-			return r.limits
-		}
-		g.limits = append(g.limits, b)
-	}
-	return g
-}
-
 // accepted lists names, bounded.
 func accepted(names []string) string {
 	const most = 10

@@ -40,20 +40,6 @@ type rule struct {
 	counts    *counts
 }
 
-// A group is what applies together of a policy: its limits, a plan, or limits of a client's own.
-type group struct {
-	plan            string
-	deny, unlimited bool
-	specs           []spec         // of the limits, until they are bound
-	limits          []*store.Bound // in the order of specs
-}
-
-// A spec is a limit of the configuration, and its place there.
-type spec struct {
-	store.Spec
-	field string
-}
-
 // An inventory is a configuration, compiled.
 type inventory struct {
 	rules []rule

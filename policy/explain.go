@@ -2,7 +2,6 @@ package policy
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -13,7 +12,7 @@ import (
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/identity"
-	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/internal/decide"
 )
 
 // An Explanation says how a request would be decided, and why.
@@ -71,35 +70,31 @@ func (s *Set) Explain(ctx context.Context, r *Request) (*Explanation, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := s.now()
+	q := &decide.Request{Now: s.now(), Holdings: new([]decide.Holding)}
 	e := &Explanation{Policies: make([]ExplainedRule, 0, len(v.rules))}
-	var enforced []LimitDecision
 	for i := range v.rules {
 		rule := &v.rules[i]
 		if len(policies) == 0 || policies[0].rule != rule {
 			e.Policies = append(e.Policies, ExplainedRule{Name: rule.name, Mismatch: v.mismatch(i, f)})
 			continue
 		}
-		c := &checking{set: s, request: r, now: now, policies: policies[:1], held: new([]holding)}
-		x, err := c.explain(ctx, v)
+		x, err := v.explain(ctx, q, policies[:1])
 		if err != nil {
 			return nil, err
 		}
-		for _, l := range x.Limits {
-			if l.Role == Enforced {
-				enforced = append(enforced, l.LimitDecision)
-			}
+		if slices.ContainsFunc(x.Limits, func(l *ExplainedLimit) bool { return l.Role == Enforced && !l.Allowed }) {
+			e.Denied = append(e.Denied, rule.name)
 		}
 		e.Policies, policies = append(e.Policies, x), policies[1:]
 	}
-	all, denied := sum(enforced)
-	e.Allowed, e.RetryAfter, e.Denied = all.Allowed, all.RetryAfter, denied
+	all, _ := decide.Sum(q.Claims)
+	e.Allowed, e.RetryAfter = all.Allowed, all.RetryAfter
 	return e, nil
 }
 
-// explain says what the one policy, which matches, would do.
-func (c *checking) explain(ctx context.Context, v *rules) (ExplainedRule, error) {
-	a := &c.policies[0]
+// explain returns what the one policy, which matches, would do. It adds the limits to q.
+func (v *rules) explain(ctx context.Context, q *decide.Request, policies []applied) (ExplainedRule, error) {
+	a := &policies[0]
 	x := ExplainedRule{
 		Name: a.name, Matched: true, Mode: modeEnforce, Key: a.rule.key.mask(a.key), Client: MaskClient(a.client), Plan: a.group.plan, PlanReason: v.reason(a), Cost: a.cost,
 		OnStoreError: a.onError.String(),
@@ -111,21 +106,14 @@ func (c *checking) explain(ctx context.Context, v *rules) (ExplainedRule, error)
 		x.CostError = strings.TrimPrefix(a.wrong.Error(), "weir: ")
 		return x, nil //nolint:nilerr // it is explained
 	}
-	c.claims = claims(c.policies, nil)
-	for i := range c.claims {
-		k, l := c.claims[i:i+1], new(ExplainedLimit)
-		k[0].d = &l.LimitDecision
-		c.describe(&k[0])
-		err := c.charge(ctx, k, k[0].role, false)
-		switch {
-		case err == nil:
-		case store.IsFailure(ctx, err):
-			c.withoutStore(ctx, k, k[0].role, false, err)
-		default:
-			return x, cmp.Or(ctx.Err(), err)
+	list, each := claims(policies, false, nil)
+	for i := range list {
+		if err := q.Look(ctx, &list[i]); err != nil {
+			return x, err
 		}
-		x.Limits = append(x.Limits, l)
+		x.Limits = append(x.Limits, &ExplainedLimit{each[i]})
 	}
+	q.Claims = append(q.Claims, list...)
 	return x, nil
 }
 

@@ -107,3 +107,17 @@ func (x *index) check(r *facts, list, found []int32) []int32 {
 	}
 	return found
 }
+
+// regexBound returns an error for a path beyond its bound that an enforced policy would match
+// against a regular expression.
+func (x *index) regexBound(rules []rule, r *facts) error {
+	for i := range x.alternatives {
+		a := &x.alternatives[i]
+		if rules[a.policy].role == Enforced && a.hasRegex() && a.matches(r) {
+			wrong := tooLong("path", len(r.Path), MaxRegexPath, "bytes")
+			wrong.Accept += " for a regular expression"
+			return wrong
+		}
+	}
+	return nil
+}

@@ -35,3 +35,11 @@ type Request struct {
 
 // ErrForbidden is the error for a request whose May returned false.
 var ErrForbidden = errors.New("weir: the request may not be charged to a policy that matches it")
+
+// check refuses a request with a hold or a cost that no request has.
+func (r *Request) check() error {
+	if r.Hold != 0 && (r.Hold < minHold || r.Hold > maxHold) {
+		return &RequestError{"hold", r.Hold.String(), "0, for none, or " + minHold.String() + " to " + maxHold.String()}
+	}
+	return r.costs()
+}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weirlimit/weir/internal/decide"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/memory"
 )
@@ -39,9 +40,9 @@ type Set struct {
 	log   *slog.Logger
 	keys  tokenKeys
 
-	current  atomic.Pointer[rules]
-	offers   atomic.Int64 // how often there were other clients
-	warnedAt atomic.Int64 // seconds since 1970 when it was last logged that limits were not decided
+	current atomic.Pointer[rules]
+	offers  atomic.Int64 // how often there were other clients
+	skipped decide.Sampler
 
 	mu     sync.Mutex // of changes
 	config *Config

@@ -20,6 +20,26 @@ type counts struct {
 	checked, allowed, denied, shadowDenied, candidateDenied, failed atomic.Int64
 }
 
+// add counts a request that matches the policy. denied is by role.
+func (c *counts) add(a *applied, denied [3]bool, failed bool) {
+	c.checked.Add(1)
+	if failed {
+		c.failed.Add(1)
+	}
+	switch {
+	case a.wrong != nil: // left out
+	case denied[Enforced]:
+		c.denied.Add(1)
+	case a.role == Enforced:
+		c.allowed.Add(1)
+	case denied[Shadow]:
+		c.shadowDenied.Add(1)
+	}
+	if denied[Candidate] {
+		c.candidateDenied.Add(1)
+	}
+}
+
 // Stats returns what the policies have done, in the order of the configuration. A policy that goes on under its name goes on counting.
 func (s *Set) Stats() []Stats {
 	v := s.load()

@@ -1,13 +1,13 @@
 package policy
 
 import (
+	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"github.com/weirlimit/weir"
-	"github.com/weirlimit/weir/algorithm"
-	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/internal/decide"
 )
 
 // ErrToken is the error for a text without the form of a token of this version, or that no key of
@@ -20,13 +20,6 @@ var ErrSettled = errors.New("weir: nothing is held under the token any more: it 
 // errReservationOver is of a token under which there were leases, and no reservation.
 var errReservationOver = fmt.Errorf("%w; its leases are given back, and no cost was charged now", ErrSettled)
 
-// Bounds on tokens, in bytes before they are text.
-const (
-	maxTokenBytes  = 32 << 10
-	maxHoldingRest = 256 // of a holding, other than its name and key
-	maxHoldings    = 64
-)
-
 const tokenVersion = 2
 
 // A token lists the holdings of a request. As text it is:
@@ -38,36 +31,7 @@ const tokenVersion = 2
 type token struct {
 	id   int64 // of the reservations
 	life int64 // of each reservation, from its start or renewal, in nanoseconds
-	held []holding
-}
-
-// A holding is what one limit holds for a request: a lease, or units of a reservation.
-type holding struct {
-	name  string
-	limit weir.Limit
-	key   string
-	units int64
-	end   int64 // of a lease
-
-	lease bool
-	local bool // in this process's memory
-	quiet bool // not enforced: that it can't be settled is no error
-	said  bool // the cost is the request's, not the policy's
-}
-
-func (h *holding) size() int { return len(h.name) + len(h.key) + maxHoldingRest }
-
-// hold keeps what is to be settled of a part that was charged.
-func (c *checking) hold(k *claim, p store.Part, o store.Outcome, local bool) {
-	h := holding{name: p.Name, limit: p.Limit, key: p.Key, units: p.Cost, local: local, quiet: k.role != Enforced, said: c.policies[k.of].said}
-	if p.ID == 0 {
-		end, known := o.End()
-		if h.lease = true; h.units == 0 || !known || k.bound.Limit.Algorithm != algorithm.Concurrent {
-			return
-		}
-		h.end = end
-	}
-	*c.held = append(*c.held, h)
+	held []decide.Holding
 }
 
 // body returns the part of the token that is encrypted.
@@ -77,13 +41,13 @@ func (t token) body() []byte {
 	b = binary.AppendUvarint(b, uint64(len(t.held)))
 	for i := range t.held {
 		h := &t.held[i]
-		b = append(b, flags(h.lease, h.local, h.quiet, h.said))
-		for _, text := range []string{h.name, h.limit.String(), h.key} {
+		b = append(b, flags(h.Lease, h.Local, h.Quiet, h.Stated))
+		for _, text := range []string{h.Name, h.Limit.String(), h.Key} {
 			b = binary.AppendUvarint(b, uint64(len(text)))
 			b = append(b, text...)
 		}
-		b = binary.AppendUvarint(b, uint64(h.units))
-		b = binary.AppendVarint(b, h.end)
+		b = binary.AppendUvarint(b, uint64(h.Units))
+		b = binary.AppendVarint(b, h.End)
 	}
 	return b
 }
@@ -102,7 +66,7 @@ func parseToken(b []byte) (t token, err error) {
 	r := tokenReader{b: b}
 	t.id, t.life = r.varint(), int64(r.uvarint())
 	n := r.uvarint()
-	if n > maxHoldings {
+	if n > decide.MaxHoldings {
 		return token{}, ErrToken
 	}
 	for ; n > 0 && r.err == nil; n-- {
@@ -120,19 +84,19 @@ type tokenReader struct {
 	err error
 }
 
-func (r *tokenReader) holding() (h holding) {
+func (r *tokenReader) holding() (h decide.Holding) {
 	f := r.bytes(1)[0]
-	h.lease, h.local, h.quiet, h.said = f&1 != 0, f&2 != 0, f&4 != 0, f&8 != 0
-	h.name = r.text()
+	h.Lease, h.Local, h.Quiet, h.Stated = f&1 != 0, f&2 != 0, f&4 != 0, f&8 != 0
+	h.Name = r.text()
 	limit := r.text()
-	h.key = r.text()
+	h.Key = r.text()
 	units := r.uvarint()
-	h.units, h.end = int64(units), r.varint()
+	h.Units, h.End = int64(units), r.varint()
 	if r.err != nil {
 		return h
 	}
 	var err error
-	if h.limit, err = weir.ParseLimit(limit); err != nil || h.limit.String() != limit || units > MaxCost || h.name == "" || f >= 16 {
+	if h.Limit, err = weir.ParseLimit(limit); err != nil || h.Limit.String() != limit || units > MaxCost || h.Name == "" || f >= 16 {
 		r.err = ErrToken
 	}
 	return h
@@ -175,4 +139,11 @@ func (r *tokenReader) varint() int64 {
 	}
 	r.b = r.b[n:]
 	return v
+}
+
+// newID returns a reservation's ID, which is not 0.
+func newID() int64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return int64(binary.BigEndian.Uint64(b[:]) | 1)
 }

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/internal/decide"
 )
 
 func testKeys(first ...byte) (keys tokenKeys) {
@@ -26,10 +27,10 @@ func TestTokensAreReadAsTheyWereWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := token{id: rapid.Int64().Draw(t, "id"), life: rapid.Int64Range(0, int64(maxHold)).Draw(t, "life")}
 		for range rapid.IntRange(1, 5).Draw(t, "holdings") {
-			want.held = append(want.held, holding{
-				name: rapid.StringN(1, 20, 50).Draw(t, "name"), limit: weir.MustParseLimit(rapid.SampledFrom(limits).Draw(t, "limit")),
-				key: rapid.String().Draw(t, "key"), units: rapid.Int64Range(0, MaxCost).Draw(t, "units"), end: rapid.Int64().Draw(t, "end"),
-				lease: rapid.Bool().Draw(t, "lease"), local: rapid.Bool().Draw(t, "local"), quiet: rapid.Bool().Draw(t, "quiet"), said: rapid.Bool().Draw(t, "said"),
+			want.held = append(want.held, decide.Holding{
+				Name: rapid.StringN(1, 20, 50).Draw(t, "name"), Limit: weir.MustParseLimit(rapid.SampledFrom(limits).Draw(t, "limit")),
+				Key: rapid.String().Draw(t, "key"), Units: rapid.Int64Range(0, MaxCost).Draw(t, "units"), End: rapid.Int64().Draw(t, "end"),
+				Lease: rapid.Bool().Draw(t, "lease"), Local: rapid.Bool().Draw(t, "local"), Quiet: rapid.Bool().Draw(t, "quiet"), Stated: rapid.Bool().Draw(t, "said"),
 			})
 		}
 		text := keys.text(want)
@@ -47,7 +48,7 @@ func TestTokensAreReadAsTheyWereWritten(t *testing.T) {
 
 // Tokens are encrypted with the first key, and read with any key, so a key can be replaced.
 func TestTokenKeysAreReplaced(t *testing.T) {
-	want := token{held: []holding{{name: "a/1", limit: weir.MustParseLimit("100/1m"), units: 1}}}
+	want := token{held: []decide.Holding{{Name: "a/1", Limit: weir.MustParseLimit("100/1m"), Units: 1}}}
 	for _, c := range []struct {
 		writes, reads tokenKeys
 		ok            bool
@@ -63,7 +64,7 @@ func TestTokenKeysAreReplaced(t *testing.T) {
 
 // A token shows nothing of its holdings, and no two tokens are equal.
 func TestTokensShowNoKeys(t *testing.T) {
-	keys, secret := testKeys(1), token{held: []holding{{name: "a/1", limit: weir.MustParseLimit("100/1m"), key: "sk_live_51H8", units: 1}}}
+	keys, secret := testKeys(1), token{held: []decide.Holding{{Name: "a/1", Limit: weir.MustParseLimit("100/1m"), Key: "sk_live_51H8", Units: 1}}}
 	text := keys.text(secret)
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || bytes.Contains(b, []byte("sk_live")) || bytes.Contains(b, []byte("100/1m")) {
@@ -77,8 +78,8 @@ func TestTokensShowNoKeys(t *testing.T) {
 // FuzzToken parses any body. A valid body survives encryption and another read, and is refused
 // without it.
 func FuzzToken(f *testing.F) {
-	f.Add(token{id: 7, life: int64(time.Minute), held: []holding{{name: "a/1", limit: weir.MustParseLimit("100/1m"), key: "k", units: 3, said: true}}}.body())
-	f.Add(token{held: []holding{{name: "a/1", limit: weir.MustParseLimit("concurrent 10 lease=30s"), key: "", units: 1, end: 1 << 60, lease: true}}}.body())
+	f.Add(token{id: 7, life: int64(time.Minute), held: []decide.Holding{{Name: "a/1", Limit: weir.MustParseLimit("100/1m"), Key: "k", Units: 3, Stated: true}}}.body())
+	f.Add(token{held: []decide.Holding{{Name: "a/1", Limit: weir.MustParseLimit("concurrent 10 lease=30s"), Key: "", Units: 1, End: 1 << 60, Lease: true}}}.body())
 	f.Add([]byte{0, 0, 65})
 	f.Add([]byte{1, 2, 3})
 	keys, other := testKeys(1), testKeys(2)
@@ -90,7 +91,7 @@ func FuzzToken(f *testing.F) {
 			t.Errorf("parsed %+v, error %v; read after encryption %+v, error %v", found, err, read, readErr)
 		}
 		if _, err := other.read(sealed); !errors.Is(err, ErrToken) {
-			t.Errorf("read with another key: error %v", err)
+			t.Errorf("read with another Key: error %v", err)
 		}
 		if _, err := keys.read(base64.RawURLEncoding.EncodeToString(body)); !errors.Is(err, ErrToken) {
 			t.Errorf("read as plain text: error %v", err)
@@ -101,7 +102,7 @@ func FuzzToken(f *testing.F) {
 			}
 			return
 		}
-		if again, err := parseToken(found.body()); err != nil || !reflect.DeepEqual(again, found) || len(found.held) > maxHoldings {
+		if again, err := parseToken(found.body()); err != nil || !reflect.DeepEqual(again, found) || len(found.held) > decide.MaxHoldings {
 			t.Errorf("%+v is written, and read as %+v, error %v", found, again, err)
 		}
 	})

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/weirlimit/weir/internal/decide"
 )
 
 // Bounds on token keys.
@@ -55,7 +57,7 @@ func (k tokenKeys) text(t token) string {
 // keys encrypted.
 func (k tokenKeys) read(text string) (t token, err error) {
 	// The estimate of a holding's size counts more for its limit than its text has.
-	if len(text) > base64.RawURLEncoding.EncodedLen(2*maxTokenBytes) {
+	if len(text) > base64.RawURLEncoding.EncodedLen(2*decide.MaxHoldingBytes) {
 		return t, fmt.Errorf("%w; it is of %d bytes", ErrToken, len(text))
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+
+	"github.com/weirlimit/weir/store"
 )
 
 // A Warning reports a valid part of a configuration that may differ from its author's intention.
@@ -68,4 +70,12 @@ func (p *problems) sortedWarnings() []Warning {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return p.warnings
+}
+
+// warnSkipped logs that limits that are not enforced were not decided. It is silent about an open
+// circuit, which the owner of the store logs when it opens.
+func (s *Set) warnSkipped(policy string, err error) {
+	if !store.IsCircuitOpen(err) {
+		s.skipped.Warn(s.log, "limits that are not enforced were not decided", err, "policy", policy)
+	}
 }
