@@ -54,7 +54,7 @@ func (b *binding) account(value string) (a algorithm.Account, err error) {
 	switch {
 	case err != nil:
 		return a, err
-	case a.Extra == nil && len(a.State) == 0, m.letter == 'c' && kind == 's' && m.text(a.State) != first:
+	case a.Extra == nil && len(a.State) == 0, m.algorithm == slidingBuckets && kind == 's' && m.text(a.State) != first:
 		return a, fmt.Errorf("%.100q is no state of %s", first, m.limit)
 	}
 	return a, a.Check()

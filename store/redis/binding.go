@@ -20,6 +20,7 @@ type binding struct {
 	one      []string // the arguments of a linear Take of one unit by the server's clock
 }
 
+// verbs are the operations, by kind, in the script and in errors.
 var verbs = [...]string{"take", "take up to", "refund", "reset", "cancel", "renew", "reserve", "commit"}
 
 func verb(k algorithm.Kind) string {
@@ -58,26 +59,16 @@ func (b *binding) Inspect(ctx context.Context, key string, now int64) (state []i
 	if err != nil {
 		return nil, 0, err
 	}
-	args := s.part([]string{s.given(), each, string(b.machine.letter)})
-	args[3] = "I"
-	r, err := b.store.ask(ctx, "inspect", []string{s.name}, args)
+	r, err := b.store.load(ctx, "inspect", []string{s.name})
+	if err != nil {
+		return nil, 0, err
+	}
+	values, err := r.readValues(1)
 	if err != nil {
 		return nil, 0, err
 	}
 	at = s.at(r.at)
-	var a algorithm.Account
-	if r.values() {
-		var values []string
-		if values, err = r.readValues(1); err == nil {
-			a, err = b.account(values[0])
-		}
-	} else {
-		_, old := r.next()
-		if state, err = b.machine.whole(old); err == nil {
-			a = algorithm.Account{Program: b.program, State: state}
-			err = a.Check()
-		}
-	}
+	a, err := b.account(values[0])
 	if err != nil {
 		return nil, at, b.store.foreignValue("inspect", s.name, err)
 	}

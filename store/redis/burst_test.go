@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -147,6 +148,45 @@ func TestPlainAgain(t *testing.T) {
 		do(t, b, "key", step.op)
 		if n := calls(t, c, "evalsha") - before; n != step.want {
 			t.Errorf("step %d: %d commands, want %d", i, n, step.want)
+		}
+	}
+}
+
+// Limits that the script has no code for take a load and a swap; without a change, a load. Requests
+// of one process at the same time share them, and admit exactly the limit.
+func TestCommandsOfSwappedAlgorithms(t *testing.T) {
+	s := open(t, redis.Options{Timeout: 10 * time.Second})
+	c := raw(t, server(t).Addr())
+	for _, text := range []string{"hybrid 50/1000h", "exponential 50/1000h"} {
+		for _, name := range []string{once(t), ""} {
+			b, key := bind(t, s, name, text), once(t)
+			for i, step := range []struct {
+				op   algorithm.Op
+				want int
+			}{
+				{algorithm.Op{Cost: 1}, 2},
+				{algorithm.Op{}, 1},
+				{algorithm.Op{Kind: algorithm.TakeUpTo, Cost: 100}, 2},
+				{algorithm.Op{Cost: 1}, 1},
+				{algorithm.Op{Cost: 1 << 40}, 1},
+				{algorithm.Op{Kind: algorithm.Refund, Cost: 2}, 2},
+				{algorithm.Op{Kind: algorithm.Reset}, 1},
+			} {
+				before := calls(t, c, "evalsha")
+				do(t, b, key, step.op)
+				if n := calls(t, c, "evalsha") - before; n != step.want {
+					t.Errorf("%s: step %d: %d commands, want %d", text, i, n, step.want)
+				}
+			}
+			var granted atomic.Int64
+			var wg sync.WaitGroup
+			for range 200 {
+				wg.Go(func() { granted.Add(max(0, take(t, b, key, 1).Granted)) })
+			}
+			wg.Wait()
+			if granted.Load() != 50 {
+				t.Errorf("%s: %d of 200 are admitted, want 50", text, granted.Load())
+			}
 		}
 	}
 }

@@ -1,12 +1,14 @@
 // Package redis keeps limits in Redis or Valkey: a single server, a cluster, or one that sentinels watch. It needs Redis 6.2 or
 // later, or any Valkey.
 //
-// One script takes every step, on the server and by the server's clock, so that a decision is one command and one round trip
-// however many ask at once. The script returns the state that it found; the answer is derived from that here, by the same
-// [algorithm.Program] as in memory, and is the same: exact, in whole microseconds.
+// One script carries out the operations, by the server's clock, so a decision is one command and one
+// round trip, however many callers ask at once. The script returns the state that it found; Go derives
+// the decision from it with the same [algorithm.Program] as in memory: exact, in whole microseconds.
 //
-// Bindings with a name keep accounts (see [store.Spec]). One that is another limit's, or has reservations, takes two commands: the step is
-// taken here, by [algorithm.Account], and swapped in if nobody came between.
+// Limits of the algorithms hybrid and exponential take two commands: Go applies the operation to the
+// loaded record, and stores the result if the value is still the same (compare-and-swap). So do
+// records with reservations, and records of another limit, which bindings with a name may find (see
+// [store.Spec]).
 //
 // docs/redis.md shows what is kept, which limits are refused, the rights that a user needs, and what a failover can forget.
 //

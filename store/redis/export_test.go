@@ -10,7 +10,7 @@ import (
 // Kept returns what the server keeps for a key, and the server's time.
 func Kept(ctx context.Context, b store.Binding, key string) (algorithm.Account, int64, error) {
 	own := store.Unwrap(b).(*binding)
-	r, err := own.store.ask(ctx, "inspect", []string{own.names.Name(key)}, []string{"", "v", ""})
+	r, err := own.store.load(ctx, "inspect", []string{own.names.Name(key)})
 	if err != nil {
 		return algorithm.Account{}, 0, err
 	}

@@ -11,8 +11,8 @@ import (
 // tick is the length of the microseconds in which the script counts.
 const tick = int64(time.Microsecond)
 
-// kernel is what the script needs to know of a limit of the linear family: all products are made here, where there are
-// 128 bits, and the script adds and compares.
+// kernel has the exact interval of a limit of the linear family. Products are computed here, with
+// 128 bits; the script adds and compares.
 type kernel struct {
 	step, unit uint64 // a unit takes step/unit µs
 	capacity   int64
@@ -56,35 +56,17 @@ func (k kernel) times(units int64) instant {
 	return instant{ticks, rem}
 }
 
-func (k kernel) minus(a, b instant) instant {
-	if a.rem < b.rem {
-		return instant{a.ticks - 1 - b.ticks, a.rem + k.unit - b.rem}
-	}
-	return instant{a.ticks - b.ticks, a.rem - b.rem}
-}
-
-// quick appends the arguments of a Take that the script's first lines carry out: its mode, and theirs.
+// quick appends the mode and the arguments of a take that take.lua carries out.
 func (k kernel) quick(args []string, cost int64, heals bool) []string {
-	charge, mode := k.times(cost), "t"
-	most := k.minus(k.depth, charge)
-	if k.unit > 1 {
-		mode = "r"
+	charge := k.times(cost)
+	if k.unit == 1 {
+		return append(args, "take", decimal(charge.ticks), decimal(k.depth.ticks))
 	}
-	ceiling := never
-	if heals {
-		ceiling = decimal(k.depth.ticks)
-	}
-	args = append(args, mode, decimal(charge.ticks), decimal(most.ticks), ceiling)
-	if k.unit > 1 {
-		args = append(args, decimal(k.unit), decimal(charge.rem), decimal(most.rem), decimal(k.depth.rem))
-	}
-	return args
+	return append(args, "take-fraction", decimal(charge.ticks), decimal(k.depth.ticks),
+		decimal(k.unit), decimal(charge.rem), decimal(k.depth.rem), flag(heals))
 }
 
-// never is more than any debt.
-const never = "1e300"
-
-// args appends what linear.lua reads.
+// args appends the arguments of linear.lua.
 func (k kernel) args(args []string, op algorithm.Op, heals bool) []string {
 	args = append(args, decimal(k.unit), decimal(k.depth.ticks), decimal(k.depth.rem), flag(heals))
 	if op.Kind == algorithm.TakeUpTo {

@@ -10,41 +10,35 @@ import (
 	"github.com/weirlimit/weir/store"
 )
 
-// A machine tells the script about a limit, and reads the states that it returns.
+// A machine writes the arguments of the script for a limit, and reads and writes its states.
 type machine struct {
-	letter byte // of its file of the script
-	limit  algorithm.Limit
-	kernel kernel // of the linear family, and of hybrid
-	span   int64  // of a log: the position of a unit, plus this, is where it no longer counts
+	algorithm string // of the script: parse and apply in script/*.lua; "" if the script has none
+	limit     algorithm.Limit
+	kernel    kernel // of the linear family
 
 	windows func(now int64) []int64 // of a calendar: the edges around a time
 }
 
+// Algorithms of the script that serve several, or have states of their own form.
+const (
+	linear         = "linear"
+	slidingLog     = string(algorithm.SlidingLog)
+	slidingBuckets = string(algorithm.SlidingBuckets)
+	calendar       = string(algorithm.Calendar)
+)
+
 func newMachine(spec store.Spec) machine {
 	l := spec.Limit.Canonical()
-	m := machine{letter: 'l', limit: l}
+	m := machine{algorithm: string(l.Algorithm), limit: l}
 	switch l.Algorithm {
-	case algorithm.FixedWindow:
-		m.letter = 'f'
-	case algorithm.QuotaReset:
-		m.letter = 'q'
-	case algorithm.RefillBucket:
-		m.letter = 'b'
-	case algorithm.SlidingWindow:
-		m.letter = 'w'
-	case algorithm.Calendar:
-		m.letter = 'd'
-	case algorithm.SlidingLog, algorithm.Concurrent:
-		m.letter, m.span = 'g', int64(l.Period)/tick
-	case algorithm.SlidingBuckets:
-		m.letter, m.span = 'c', l.Cells+1
-	case algorithm.Exponential:
-		m.letter = 'e'
-	case algorithm.Hybrid:
-		m.letter = 'h'
-		m.kernel = newKernel(algorithm.Limit{Algorithm: algorithm.GCRA, Count: l.Count, Period: l.Period, Burst: l.Count}, false)
+	case algorithm.FixedWindow, algorithm.QuotaReset, algorithm.RefillBucket, algorithm.SlidingWindow,
+		algorithm.SlidingLog, algorithm.SlidingBuckets, algorithm.Calendar:
+	case algorithm.Concurrent:
+		m.algorithm = slidingLog
+	case algorithm.Exponential, algorithm.Hybrid:
+		m.algorithm = "" // rare and long: always a swap
 	default:
-		m.kernel = newKernel(l, spec.TimeDebt)
+		m.algorithm, m.kernel = linear, newKernel(l, spec.TimeDebt)
 	}
 	return m
 }
@@ -53,7 +47,7 @@ func newMachine(spec store.Spec) machine {
 const wrap = 1 << 52
 
 // list reports whether the state is a list.
-func (m *machine) list() bool { return m.letter == 'g' || m.letter == 'c' }
+func (m *machine) list() bool { return m.algorithm == slidingLog || m.algorithm == slidingBuckets }
 
 // A number of the script is exact up to 2^53, and so must a sum of two be.
 const (
@@ -65,6 +59,9 @@ const (
 func (m *machine) check() error {
 	const accept = "1 to %d in Redis, whose numbers are exact to 53 bits"
 	l := m.limit
+	if m.algorithm == "" {
+		return nil
+	}
 	for _, f := range []struct {
 		name  string
 		value int64
@@ -80,42 +77,35 @@ func (m *machine) check() error {
 // maxCount returns the largest count that the script keeps exactly. For limits whose unit takes a fraction of microseconds that
 // depends on the denominator, which is at most a thousand times the count.
 func (m *machine) maxCount() int64 {
-	switch {
-	case m.limit.Algorithm == algorithm.Exponential:
-		return algorithm.MaxRateCount
-	case m.kernel.unit > maxFraction:
+	if m.kernel.unit > maxFraction {
 		return maxFraction / tick
 	}
 	return maxUnits
 }
 
-// args appends what the script's file reads of an operation that is no peek, and of a calendar the windows of some times.
+// args appends the arguments of an operation, as script/*.lua list them for each algorithm. Times
+// are those whose windows of a calendar the script needs.
 func (m *machine) args(args []string, op algorithm.Op, heals bool, times []int64) []string {
+	if m.algorithm == linear {
+		return m.kernel.args(args, op, heals)
+	}
 	l, width := m.limit, strconv.FormatInt(int64(m.limit.Period)/tick, 10)
 	count, cost := strconv.FormatInt(l.Count, 10), strconv.FormatInt(op.Cost, 10)
-	switch m.letter {
-	case 'l':
-		return m.kernel.args(args, op, heals)
-	case 'h':
-		rest := m.kernel.times(l.Count - 1)
-		args = append(args, count, width, decimal(rest.ticks), decimal(rest.rem), flag(heals), cost)
-		return m.kernel.args(args, op, false)
-	case 'b':
-		return append(args, count, width, strconv.FormatInt(l.Burst, 10), flag(heals), cost)
-	case 'e':
-		return append(args, count, width, flag(l.Strict), flag(heals), cost)
-	case 'd':
-		first := len(args) + 4
-		args = append(args, count, flag(heals), cost, "")
+	switch m.algorithm {
+	case string(algorithm.RefillBucket):
+		return append(args, count, width, strconv.FormatInt(l.Burst, 10), cost)
+	case calendar:
+		edges := len(args) + 2
+		args = append(args, count, cost, "")
 		for _, t := range times {
 			args = m.around(args, t)
 		}
-		args[first-1] = strconv.Itoa(len(args) - first)
+		args[edges] = strconv.Itoa(len(args) - edges - 1)
 		return args
-	case 'g', 'c':
-		args = append(args, count, strconv.FormatInt(m.span, 10), flag(heals), cost, width, strconv.FormatInt(l.Cells, 10))
-	default:
-		args = append(args, count, width, flag(heals), cost)
+	}
+	args = append(args, count, width, cost)
+	if m.list() {
+		args = append(args, strconv.FormatInt(l.Cells, 10))
 	}
 	if op.Kind == algorithm.Cancel || op.Kind == algorithm.Renew {
 		args = append(args, strconv.FormatInt(op.End, 10))
@@ -142,23 +132,25 @@ func (m *machine) state(text string) ([]int64, error) {
 		var word string
 		word, rest, more = strings.Cut(rest, ":")
 		n, err := strconv.ParseInt(word, 10, 64)
-		if err != nil && m.letter == 'e' && len(state) == 1 {
+		if m.rate(len(state)) {
 			var rate float64
 			rate, err = strconv.ParseFloat(word, 64)
 			n = int64(math.Float64bits(rate))
-		} else if m.letter == 'e' && len(state) == 1 {
-			n = int64(math.Float64bits(float64(n)))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("redis: a state of %s is %.100q, which is none", m.limit, text)
 		}
 		state = append(state, n)
 	}
-	if m.letter == 'c' {
+	if m.algorithm == slidingBuckets {
 		return m.ring(state), nil
 	}
 	return state, nil
 }
+
+// rate reports whether a word of a state is the rate of exponential: the bits of a float64, which is
+// stored with 17 digits.
+func (m *machine) rate(word int) bool { return word == 1 && m.limit.Algorithm == algorithm.Exponential }
 
 // ring turns the newest cell, and pairs of a cell and its units, into the state of a program.
 func (m *machine) ring(pairs []int64) []int64 {
@@ -175,12 +167,12 @@ func (m *machine) ring(pairs []int64) []int64 {
 	return state
 }
 
-// whole reads a state as a peek at all of it returns it: of a list, the elements.
+// whole reads a stored state: of a list, its elements.
 func (m *machine) whole(text string) ([]int64, error) {
 	if text == "" || !m.list() {
 		return m.state(text)
 	}
-	plain := machine{letter: 'g', limit: m.limit}
+	plain := machine{algorithm: slidingLog, limit: m.limit}
 	list, err := plain.state(text)
 	if err != nil {
 		return nil, err
@@ -189,13 +181,13 @@ func (m *machine) whole(text string) ([]int64, error) {
 		return nil, fmt.Errorf("redis: a state of %s is %.100q, which is none", m.limit, text)
 	}
 	var state []int64
-	if m.letter == 'c' {
+	if m.algorithm == slidingBuckets {
 		state = append(state, list[len(list)-2])
 	}
 	for i := 2; i+1 < len(list); i += 2 {
 		state = append(state, list[i], (list[i+1]-list[i-1]+wrap)%wrap)
 	}
-	if m.letter == 'c' {
+	if m.algorithm == slidingBuckets {
 		return m.ring(state), nil
 	}
 	return state, nil
@@ -208,7 +200,7 @@ func (m *machine) text(state []int64) string {
 		if i > 0 {
 			b = append(b, ':')
 		}
-		if m.letter == 'e' && i == 1 {
+		if m.rate(i) {
 			b = strconv.AppendFloat(b, math.Float64frombits(uint64(word)), 'g', 17, 64)
 		} else {
 			b = strconv.AppendInt(b, word, 10)
@@ -219,7 +211,7 @@ func (m *machine) text(state []int64) string {
 
 // pairs turns the state of cells into the newest cell, and pairs of a cell and its units. Other states are as they are.
 func (m *machine) pairs(state []int64) []int64 {
-	if m.letter != 'c' || len(state) == 0 {
+	if m.algorithm != slidingBuckets || len(state) == 0 {
 		return state
 	}
 	size, newest := m.limit.Cells+1, state[0]
@@ -236,7 +228,7 @@ func (m *machine) pairs(state []int64) []int64 {
 // elements returns what follows the first element of a list, each on a line of its own.
 func (m *machine) elements(state []int64) string {
 	pairs := m.pairs(state)
-	if m.letter == 'c' {
+	if m.algorithm == slidingBuckets {
 		pairs = pairs[1:]
 	}
 	var b []byte

@@ -135,7 +135,7 @@ func (s *Store) probe(ctx context.Context, c *store.Circuit, ready bool) error {
 			name = s.probeName("{%check" + strconv.Itoa(i) + "}")
 		}
 	}
-	_, err := s.ask(ctx, "inspect", []string{name}, []string{"", "v", ""})
+	_, err := s.load(ctx, "inspect", []string{name})
 	return err
 }
 

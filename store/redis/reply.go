@@ -8,7 +8,7 @@ import (
 	"github.com/weirlimit/weir/algorithm"
 )
 
-// A reply is what the script returned, as far as it has not been read: see take.lua.
+// A reply is the unread rest of a reply of the script, see take.lua.
 type reply struct {
 	at   int64 // the time of the operation, in microseconds
 	rest string
@@ -33,15 +33,15 @@ func badReply(text string, err error) error {
 	return nil
 }
 
-// next returns what the next part was granted, and its state before.
+// next returns the grant of the next part, and its state before.
 func (r *reply) next() (granted, old string) {
 	granted, r.rest, _ = strings.Cut(r.rest, " ")
 	old, r.rest, _ = strings.Cut(r.rest, " ")
 	return granted, old
 }
 
-// kind is the first letter after the time: '?' of values, '!' of a time whose window the script wants to be told, ' ' if there is nothing, or else that of
-// what the first part was granted.
+// kind returns the first byte after the time: '?' before values, '!' before a time whose window the
+// script needs, ' ' if there is nothing, and otherwise that of the first grant.
 func (r *reply) kind() byte {
 	if r.rest == "" {
 		return ' '
@@ -49,10 +49,10 @@ func (r *reply) kind() byte {
 	return r.rest[0]
 }
 
-// values reports whether the script did nothing but tell the values.
+// values reports whether the script changed nothing, and returned the values.
 func (r *reply) values() bool { return r.kind() == '?' }
 
-// untold reports whether the script did nothing, and the values are too long to be told to everyone who asks.
+// untold reports whether the script changed nothing, and left out the values because they are long.
 func (r *reply) untold() bool { return r.rest == "?" }
 
 // readValues returns the values of so many keys.
@@ -70,7 +70,7 @@ func (r *reply) readValues(keys int) ([]string, error) {
 	return values, nil
 }
 
-// verdict derives the answer to a step from the state that the script found.
+// verdict derives the verdict of a step from the state that the script found.
 func (s *step) verdict(granted, old string, at int64) (algorithm.Verdict, error) {
 	state, err := s.machine.state(old)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *step) verdict(granted, old string, at int64) (algorithm.Verdict, error)
 	if err := s.program.Check(state); err != nil {
 		return algorithm.Verdict{}, fmt.Errorf("redis: %w", err)
 	}
-	granted, healed := strings.CutPrefix(granted, "h")
+	granted, healed := strings.CutPrefix(granted, "healed:")
 	if s.heals() && s.program.Heal(state, at) || healed {
 		if !s.peeks() {
 			s.store.healed.Add(1)
@@ -94,7 +94,7 @@ func (s *step) verdict(granted, old string, at int64) (algorithm.Verdict, error)
 	return v, nil
 }
 
-// agrees reports whether the script granted what the program does.
+// agrees reports whether the grant of the script is that of the program.
 func (s *step) agrees(granted string, v algorithm.Verdict) bool {
 	if s.peeks() {
 		return granted == "+"

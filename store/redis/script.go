@@ -1,7 +1,7 @@
 package redis
 
 import (
-	"crypto/sha1" //nolint:gosec // it is the name that servers know a script by
+	"crypto/sha1" //nolint:gosec // the name of a script in Redis
 	"embed"
 	"encoding/hex"
 	"strings"
@@ -10,12 +10,14 @@ import (
 //go:embed script/*.lua
 var scriptFiles embed.FS
 
-// The files of the script, in their order: what is used most goes first, and returns before the rest is even looked at.
+// The files of the script, in their order. The most frequent operation is first, and returns before
+// the rest is run.
 var scriptOrder = []string{
-	"take", "swap", "state", "linear", "fixed_window", "calendar", "quota_reset", "refill_bucket", "sliding_window", "hybrid", "exponential", "log", "parts",
+	"take", "swap", "state", "linear", "fixed_window", "calendar", "quota_reset", "refill_bucket", "sliding_window",
+	"list", "list_take", "list_cancel", "sliding_log", "sliding_buckets", "apply",
 }
 
-// script is the one script, and scriptSHA its name.
+// script is the text that is sent to servers, and scriptSHA its SHA-1, under which they store it.
 var script, scriptSHA = loadScript()
 
 func loadScript() (text, sha string) {
@@ -23,9 +25,9 @@ func loadScript() (text, sha string) {
 	for _, name := range scriptOrder {
 		file, err := scriptFiles.ReadFile("script/" + name + ".lua")
 		if err != nil {
-			panic(err) // it is embedded, or this does not compile
+			panic(err) // the files are embedded
 		}
-		for line := range strings.Lines(string(file)) { // without comments: it is sent to the server, and kept there
+		for line := range strings.Lines(string(file)) { // comments would take memory on the server
 			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "--") {
 				b.WriteString(line + "\n")
 			}

@@ -51,7 +51,7 @@ func (s *Store) told(now int64) (int64, error) {
 	return store.Microseconds(now), nil
 }
 
-// given is the time as the script is told it: "" for the server's.
+// given returns the time for the script: "" for the server's clock.
 func (s *step) given() string {
 	if s.now == store.OwnClock {
 		return ""
@@ -83,26 +83,29 @@ func (s *step) peeks() bool {
 	return s.op.Cost == 0
 }
 
-// swaps reports whether the step is never the script's.
-func (s *step) swaps() bool { return s.op.Kind == algorithm.Reserve || s.op.Kind == algorithm.Commit }
-
-// letters are the script's for the operations.
-var letters = [...]string{
-	algorithm.Take: "T", algorithm.TakeUpTo: "U", algorithm.Refund: "R", algorithm.Reset: "X", algorithm.Cancel: "C", algorithm.Renew: "N",
+// swaps reports whether the script leaves every such step to a swap.
+func (s *step) swaps() bool {
+	switch s.op.Kind {
+	case algorithm.Reserve, algorithm.Commit:
+		return true
+	case algorithm.Reset:
+		return false
+	}
+	return s.machine.algorithm == ""
 }
 
-// part appends the arguments of one part: the operation, how many there are, the head, and they.
+// part appends the arguments of one part: see apply.lua.
 func (s *step) part(args []string) []string {
-	first := len(args) + 3
+	first := len(args) + 4
 	op := s.op
 	switch {
 	case op.Kind == algorithm.Reset:
-		return append(args, "X", "0", s.head)
+		return append(args, s.machine.algorithm, verb(op.Kind), "0", s.head)
 	case s.peeks():
-		args = append(args, "P", "", s.head)
+		args = append(args, s.machine.algorithm, "peek", "", s.head)
 		op = algorithm.Op{}
 	default:
-		args = append(args, letters[op.Kind], "", s.head)
+		args = append(args, s.machine.algorithm, verb(op.Kind), "", s.head)
 	}
 	args = s.machine.args(args, op, s.heals(), s.times())
 	args[first-2] = strconv.Itoa(len(args) - first)
@@ -112,7 +115,7 @@ func (s *step) part(args []string) []string {
 // times are those in whose windows a calendar is told.
 func (s *step) times() []int64 {
 	switch {
-	case s.machine.letter != 'd':
+	case s.machine.algorithm != calendar:
 		return nil
 	case s.now != store.OwnClock:
 		return append(s.near, s.now)
@@ -128,11 +131,11 @@ type request struct {
 	steps []step
 }
 
-// Modes of the script.
+// Modes of the script, see apply.lua.
 const (
-	all  = "j" // all or none
-	none = "l" // none, to see what stands
-	each = "e"
+	all  = "all"  // all takes are granted, or none is charged
+	none = "none" // nothing is charged
+	each = "each" // each step for itself
 )
 
 // decide carries out the request: by a call of the script, or where that can't by a swap.
@@ -170,8 +173,8 @@ func (q *request) swaps() bool {
 	return false
 }
 
-// mostEdges is how often the script is told the windows of a calendar: those of this process's time, of the server's, and of each state
-// that is ahead of it.
+// mostEdges bounds the calls with the windows of a calendar: those around the time of this process,
+// of the server, and of each state that is ahead.
 const mostEdges = 16
 
 // ask calls the script.
@@ -196,29 +199,27 @@ func (q *request) call(ctx context.Context) (reply, error) {
 		s := &q.steps[0]
 		return q.store.ask(ctx, q.verb, []string{s.name}, s.args())
 	}
-	keys, args := make([]string, len(q.steps)), make([]string, 3, 3+10*len(q.steps))
-	kinds := make([]byte, len(q.steps))
+	keys, args := make([]string, len(q.steps)), make([]string, 2, 2+10*len(q.steps))
+	args[0], args[1] = q.steps[0].given(), q.mode
 	for i := range q.steps {
-		s := &q.steps[i]
-		keys[i], kinds[i] = s.name, s.machine.letter
-		args = s.part(args)
+		keys[i] = q.steps[i].name
+		args = q.steps[i].part(args)
 	}
-	args[0], args[1], args[2] = q.steps[0].given(), q.mode, string(kinds)
 	return q.store.ask(ctx, q.verb, keys, args)
 }
 
 // args returns the script's arguments for a step alone.
 func (s *step) args() []string {
-	if s.machine.letter == 'l' && s.op.Kind == algorithm.Take && !s.peeks() {
+	if s.machine.algorithm == linear && s.op.Kind == algorithm.Take && !s.peeks() {
 		if s.op.Cost == 1 && s.now == store.OwnClock {
 			return s.one
 		}
 		return s.quick(s.op.Cost, s.given(), s.heals())
 	}
-	return s.part([]string{s.given(), each, string(s.machine.letter)})
+	return s.part([]string{s.given(), each})
 }
 
-// quick returns the arguments of a Take that the script's first lines carry out.
+// quick returns the arguments of a take that take.lua carries out.
 func (b *binding) quick(cost int64, given string, heals bool) []string {
 	args := b.machine.kernel.quick(append(make([]string, 0, 10), given), cost, heals)
 	if b.accounts {

@@ -140,7 +140,7 @@ func (s *Store) Counts() store.Counts {
 func (s *Store) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	_, err := s.run(ctx, "check", []string{s.probeName("{%check}")}, []string{"", "k", ""})
+	_, err := s.run(ctx, "check", []string{s.probeName("{%check}")}, []string{"", "check"})
 	return err
 }
 
@@ -167,7 +167,7 @@ func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
 		b.head = program.Head() + "|"
 	}
 	b.machine.windows = program.Windows
-	if b.machine.letter == 'l' {
+	if b.machine.algorithm == linear {
 		b.one = b.quick(1, "", b.healing)
 	}
 	return s.breaker.Bind(b, func(key string) *store.Circuit {
@@ -185,6 +185,11 @@ func (s *Store) ask(ctx context.Context, verb string, keys, args []string) (repl
 		return reply{}, err
 	}
 	return readReply(text)
+}
+
+// load calls the script for the values of keys.
+func (s *Store) load(ctx context.Context, verb string, keys []string) (reply, error) {
+	return s.ask(ctx, verb, keys, []string{"", "load"})
 }
 
 // run calls the script. verb says what for, in errors.

@@ -85,7 +85,7 @@ func (w *swapping) load(ctx context.Context) (reply, error) {
 	if first := w.requests[0]; first.found != nil && len(first.steps) == len(w.names) {
 		return *first.found, nil
 	}
-	r, err := w.store.ask(ctx, w.verb, w.names, []string{"", "v", ""})
+	r, err := w.store.load(ctx, w.verb, w.names)
 	if err != nil {
 		err = untouched(err)
 	}
@@ -185,10 +185,11 @@ func (w *swapping) step(s *step, op algorithm.Op) (a algorithm.Account, v algori
 
 // keep makes an account that of the step's name, unless the step only looked.
 func (w *swapping) keep(s *step, a algorithm.Account, healed bool) {
-	if s.op.Cost == 0 && s.op.Kind != algorithm.Reset && !s.swaps() {
+	n := w.of[s.name]
+	if s.peeks() && (s.op.Cost == 0 || s.plain(w.accounts[n])) {
 		return
 	}
-	w.accounts[w.of[s.name]] = a
+	w.accounts[n] = a
 	if healed {
 		w.healed++
 	}
@@ -196,7 +197,7 @@ func (w *swapping) keep(s *step, a algorithm.Account, healed bool) {
 
 // args returns the arguments of the swap, and whether it changes anything.
 func (w *swapping) args() (args []string, changed bool) {
-	args = append(make([]string, 0, 2+4*len(w.names)), "", "x")
+	args = append(make([]string, 0, 2+4*len(w.names)), "", "swap")
 	for n, a := range w.accounts {
 		if w.foreign[n] != nil || same(a, w.before[n]) {
 			args = append(args, w.values[n], "=", "", "")

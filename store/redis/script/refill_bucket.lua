@@ -1,39 +1,26 @@
--- refill-bucket: 'last refill:missing'. ARGV: amount, width, burst, heals, cost.
-if kinds == 'b' or many then
-  forms.b = function(old, a)
-    local last, missing = match(old, '^(-?%d+):(%d+)$')
+-- refill-bucket: 'last refill:missing'. Arguments: amount, width, burst, cost.
+if several or algorithm == 'refill-bucket' then
+  parse['refill-bucket'] = function(state, a)
+    local last, missing = match(state, '^(-?%d+):(%d+)$')
     return time(last), word(missing, 0, ARGV[a + 2] + 0)
   end
 
-  steps.b = function(op, a, last, missing)
-    local amount, width, burst, cost = ARGV[a] + 0, ARGV[a + 1] + 0, ARGV[a + 2] + 0, ARGV[a + 4] + 0
-    local healed = false
-    if last then
-      healed = ARGV[a + 3] == '1' and last > now + width
-      if healed then last, missing = now, burst end
-      if now >= last then
-        local elapsed = floor((now - last) / width)
-        if elapsed >= floor((missing - 1) / amount) + 1 then
-          last, missing = now, 0
-        else
-          last, missing = last + elapsed * width, missing - elapsed * amount
-        end
-      end
-    else
+  apply['refill-bucket'] = function(operation, a, last, missing)
+    local amount, width, burst = ARGV[a] + 0, ARGV[a + 1] + 0, ARGV[a + 2] + 0
+    local healed = heals and last and last > now + width
+    if healed then last, missing = now, burst end
+    local function refills(missing) return floor((missing - 1) / amount) + 1 end
+    if not last then
       last, missing = now, 0
-    end
-    local function filled(missing)
-      return format('%.0f:%.0f', last, missing), last + (floor((missing - 1) / amount) + 1) * width
-    end
-    if op == 'T' or op == 'U' then
-      if op == 'U' then cost = min(cost, burst - missing) end
-      if cost < 1 or cost > burst - missing then
-        if healed then return '-', filled(missing) end
-        return '-'
+    elseif now >= last then
+      local elapsed = floor((now - last) / width)
+      if elapsed >= refills(missing) then
+        last, missing = now, 0
+      else
+        last, missing = last + elapsed * width, missing - elapsed * amount
       end
-      return grant(op, cost), filled(missing + cost)
     end
-    if missing <= cost then return '+', '', now end
-    return '+', filled(missing - cost)
+    local granted, after = consume(operation, ARGV[a + 3] + 0, burst, missing, healed)
+    return counter(granted, last, after, after and last + refills(after) * width)
   end
 end

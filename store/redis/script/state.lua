@@ -1,21 +1,24 @@
--- What the machines of the other files share. Each file makes, if it is asked for, two functions. forms[its letter] reads a state that is
--- not '', of (state, where its arguments begin in ARGV), and returns its words; what is no state of the limit is an error.
--- steps[its letter] is of (operation, where its arguments begin, the words or nothing): it returns what was granted, the new state, and
--- when that is fresh.
--- No new state: nothing is to be written; '': the key is to be forgotten.
+-- Shared by the algorithms. The file of each of them defines, if the call needs it,
 --
--- Operations: 'T' take, 'U' take up to, 'R' refund, 'C' cancel; of the log 'N' renew. R and C find a state that is not empty, T and U may find ''.
--- Denials that heal return the healed state. Where a state may be healed ARGV says '1': where the time is the server's.
+-- parse[algorithm](state, a)          the words of a state; an error if it is no state of the limit
+-- apply[algorithm](operation, a, …)   grant, new state, and the time when that equals a new key's
+--
+-- where a is the index in ARGV of the first argument of the algorithm, and … are the words, if there
+-- is a state. The new state is nil if nothing is to be written, and '' if the key is to be deleted.
+-- A denial that heals a state returns the healed one.
+--
+-- Operations are 'take', 'take up to', 'refund' and 'cancel'; the last two find a state.
 
 local floor, min, max = math.floor, math.min, math.max
-local trusted = given ~= ''
-local kinds = ARGV[3]
-local many = #KEYS > 1
-local forms, steps = {}, {}
+local heals = given == ''     -- a state too far ahead is healed only by the server's clock
+local several = #KEYS > 1
+local algorithm = ARGV[3]     -- of the first key
+local parse, apply = {}, {}
 
--- An error that is the first of these tables is of a value that is no state; the second, of an account that is not for the script; one that has
--- an edge, of a time that is in none of the windows of a calendar that were told.
+-- Errors: the value is no state of its limit; it is a record that is left to Go.
 local wrong, other = {}, {}
+
+-- word returns a number in [low, high].
 local function word(text, low, high)
   local n = text and tonumber(text)
   if not n or n < low or n > high then error(wrong) end
@@ -23,34 +26,53 @@ local function word(text, low, high)
 end
 local function time(text) return word(text, -farthest, farthest) end
 
--- Expiry is by the server's clock. Where the time is the caller's, that may be slower: a day more.
-local function keep(key, head, state, fresh)
-  if state == '' or not trusted and fresh <= now then
+-- write stores a state, which expires by the server's clock. A given time may pass more slowly than
+-- that clock: then a state stays for a day more.
+local function write(key, head, state, fresh)
+  if state == '' or heals and fresh <= now then
     call('UNLINK', key)
-  elseif trusted then
-    call('SET', key, head .. state, 'PX', format('%.0f', max(0, fresh - now) / 1000 + 86400000.5))
-  else
+  elseif heals then
     call('SET', key, head .. state, 'PXAT', format('%.0f', fresh / 1000 + 0.5))
+  else
+    call('SET', key, head .. state, 'PX', format('%.0f', max(0, fresh - now) / 1000 + 86400000.5))
   end
 end
 
--- What a Take or a TakeUpTo was granted.
-local function grant(op, cost)
-  return op == 'T' and '+' or format('%.0f', cost)
+local function grant(operation, cost)
+  return operation == 'take' and '+' or format('%.0f', cost)
 end
 
--- Whether a·b > c·d, exactly: where the rounded products are equal, by what was lost in rounding.
-local over
-if match(kinds, '[wc]') then
-  local function lost(a, b, product)
+-- consume applies an operation to a counter with used of count units. It returns the grant and the
+-- units used then; nil if nothing changes.
+local function consume(operation, cost, count, used, healed)
+  if operation == 'take up to' then
+    cost = min(cost, count - used)
+  elseif operation ~= 'take' then
+    return '+', max(0, used - cost)
+  end
+  if cost < 1 or cost > count - used then return '-', healed and used or nil end
+  return grant(operation, cost), used + cost
+end
+
+-- counter returns the result of an operation on a state 'from:used'.
+local function counter(granted, from, used, fresh)
+  if not used then return granted end
+  if used == 0 then return granted, '', now end
+  return granted, format('%.0f:%.0f', from, used), fresh
+end
+
+-- exceeds reports whether a·b > c·d, exactly: equal rounded products are compared by their errors.
+local exceeds
+if several or algorithm == 'sliding-window' or algorithm == 'sliding-buckets' then
+  local function rest(a, b, product)
     local x, y = 134217729 * a, 134217729 * b
     local ahigh, bhigh = x - (x - a), y - (y - b)
     local alow, blow = a - ahigh, b - bhigh
     return ((ahigh * bhigh - product) + ahigh * blow + alow * bhigh) + alow * blow
   end
-  over = function(a, b, c, d)
+  exceeds = function(a, b, c, d)
     local p, q = a * b, c * d
     if p ~= q or p < 9007199254740992 then return p > q end
-    return lost(a, b, p) > lost(c, d, q)
+    return rest(a, b, p) > rest(c, d, q)
   end
 end

@@ -1,13 +1,15 @@
--- Values as they are, for who takes the step elsewhere. Mode 'v' tells them; mode 'x' replaces them, all or none, if none has changed. Mode 'f' is that of
--- steps on accounts that are not for the script. Many may ask at once, so they are told short values only; else the reply is ' ?' and nothing.
+-- Compare-and-swap, for operations that Go carries out. 'load' returns the values of the keys.
+-- 'swap' replaces them, all or none, if none has changed; otherwise it returns them.
 --
--- They are told after the time as ' ?', and for each key the value's length, ':', the value: '' where there is none, 's' and a string,
--- 'l' and the elements of a list, each but the last ended by a line feed, 'x' for something else.
+-- Values are returned after the time as ' ?', and for each key the length of the value, ':' and the
+-- value: '' if there is none, 's' and a string, 'l' and the elements of a list, separated by line
+-- feeds, or 'x' for another type.
 --
--- ARGV of 'x', for each key: the value that was told, the new one ('=' for the same), 'PX' or 'PXAT', and that time in ms. If one has changed
--- nothing is done, and they are told; else the reply is '+'.
+-- Arguments of 'swap', for each key: the loaded value, the new one ('=' for the same), 'PX' or
+-- 'PXAT', and that time in ms. The reply to a swap that succeeds is '+'.
 
-local function values(most)
+-- load returns the values; nil if they are longer than a bound.
+local function load(most)
   local found, length = {}, 0
   for i = 1, #KEYS do
     local value = redis.pcall('GET', KEYS[i])
@@ -26,7 +28,7 @@ local function values(most)
   return found
 end
 
-local function told(found)
+local function values(found)
   local reply = { seconds, ' ', micros, ' ?' }
   for i = 1, #found do
     reply[#reply + 1] = #found[i] .. ':'
@@ -35,40 +37,43 @@ local function told(found)
   return table.concat(reply)
 end
 
-local function foreign()
-  local found = values(2048)
-  return found and told(found) or seconds .. ' ' .. micros .. ' ?'
+-- leave returns the values of records that are left to Go, if they are short, because many callers
+-- may get them at once; otherwise ' ?' alone.
+local function leave()
+  return values(load(2048) or {})
 end
 
-if mode == 'v' then return told(values()) end
-if mode == 'f' then return foreign() end
+local function replace(key, new, px, ms)
+  local kind = sub(new, 1, 1)
+  if kind == '' then
+    call('UNLINK', key)
+  elseif kind == 's' then
+    call('SET', key, sub(new, 2), px, ms)
+  elseif kind == 'l' then
+    call('SET', key, '', px, ms) -- first the command that a server without memory refuses
+    call('UNLINK', key)
+    local chunk = {}
+    for element in string.gmatch(sub(new, 2), '[^\n]+') do
+      chunk[#chunk + 1] = element
+      if #chunk == 1000 then
+        call('RPUSH', key, unpack(chunk))
+        chunk = {}
+      end
+    end
+    if #chunk > 0 then call('RPUSH', key, unpack(chunk)) end
+    call(px == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, ms)
+  end
+end
 
-if mode == 'x' then
-  local found = values()
+if mode == 'take' or mode == 'take-fraction' then return leave() end
+if mode == 'load' then return values(load()) end
+if mode == 'swap' then
+  local found = load()
   for i = 1, #KEYS do
-    if found[i] ~= ARGV[4 * i - 1] then return told(found) end
+    if found[i] ~= ARGV[4 * i - 1] then return values(found) end
   end
   for i = 1, #KEYS do
-    local key, new, px, ms = KEYS[i], ARGV[4 * i], ARGV[4 * i + 1], ARGV[4 * i + 2]
-    local kind = sub(new, 1, 1)
-    if kind == '' then
-      call('UNLINK', key)
-    elseif kind == 's' then
-      call('SET', key, sub(new, 2), px, ms)
-    elseif kind == 'l' then
-      call('SET', key, '', px, ms) -- what a server without memory refuses goes first
-      call('UNLINK', key)
-      local chunk = {}
-      for element in string.gmatch(sub(new, 2), '[^\n]+') do
-        chunk[#chunk + 1] = element
-        if #chunk == 1000 then
-          call('RPUSH', key, unpack(chunk))
-          chunk = {}
-        end
-      end
-      if #chunk > 0 then call('RPUSH', key, unpack(chunk)) end
-      call(px == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, ms)
-    end
+    replace(KEYS[i], ARGV[4 * i], ARGV[4 * i + 1], ARGV[4 * i + 2])
   end
   return seconds .. ' ' .. micros .. ' +'
 end
