@@ -41,7 +41,7 @@ func (waitingStore) Do(ctx context.Context, _ string, _ algorithm.Op, _ int64) (
 // Pitfall H6: what a store's failure does is the policy's choice, on an engine that goes away and comes back.
 func TestH6RedisGoesAway(t *testing.T) {
 	server := testengine.Redis(t)
-	s, err := redis.Open(t.Context(), server.URL(), redis.Options{Prefix: "h6", Timeout: time.Second})
+	s, err := redis.Open(t.Context(), server.URL(), redis.Options{Prefix: "h6", Timeout: 20 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ var redisServer = testengine.Shared(func(t testing.TB) *testengine.Server { retu
 
 func openRedis(t *testing.T, server *testengine.Server, prefix string) *redis.Store {
 	t.Helper()
-	s, err := redis.Open(t.Context(), server.URL(), redis.Options{Prefix: prefix, Timeout: time.Second})
+	s, err := redis.Open(t.Context(), server.URL(), redis.Options{Prefix: prefix, Timeout: 20 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

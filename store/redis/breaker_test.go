@@ -26,7 +26,7 @@ func TestHungServerUnderLoad(t *testing.T) {
 	b := bind(t, s, t.Name(), "1000000/1000h")
 	works(t, b)
 	c := raw(t, server.Addr())
-	idle, before := runtime.NumGoroutine(), take(t, b, "key", 0).Remaining
+	idle, before := runtime.NumGoroutine(), surely(t, b, "key", 0).Remaining
 	server.Pause(t)
 	var wg sync.WaitGroup
 	var timeouts, cut, refused, most atomic.Int64
@@ -72,7 +72,7 @@ func TestHungServerUnderLoad(t *testing.T) {
 	for last := -1; last != calls(t, c, "evalsha"); time.Sleep(50 * time.Millisecond) { // until what the server has received is done
 		last = calls(t, c, "evalsha")
 	}
-	ran := before - take(t, b, "key", 0).Remaining
+	ran := before - surely(t, b, "key", 0).Remaining
 	t.Logf("%d timeouts, %d cut, %d refused; %d of %d commands sent were carried out after their callers had errors",
 		timeouts.Load(), cut.Load(), refused.Load(), ran, sent)
 	if ran > sent {
@@ -89,7 +89,7 @@ func TestHungMaster(t *testing.T) {
 	s := openURL(t, cluster.URL(), redis.Options{Timeout: time.Second})
 	b := bind(t, s, t.Name(), "1000000/1000h")
 	for i := range 300 {
-		take(t, b, fmt.Sprint(i), 1)
+		surely(t, b, fmt.Sprint(i), 1)
 	}
 	if n := len(s.Breaker().States()); n != 4 { // and the one of a cluster that is not known yet
 		t.Errorf("%d circuits", n)
@@ -133,11 +133,11 @@ func TestHungMaster(t *testing.T) {
 		}
 	}
 	parts := []store.Part{part(t, s, t.Name(), "1000000/1000h", up, 1), part(t, s, t.Name(), "1000000/1000h", down, 1)}
-	left := take(t, b, up, 0).Remaining
+	left := surely(t, b, up, 0).Remaining
 	if _, err := s.TakeAll(t.Context(), parts, store.OwnClock, nil); !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, store.ErrNothingDone) {
 		t.Error(err)
 	}
-	if now := take(t, b, up, 0).Remaining; now != left {
+	if now := surely(t, b, up, 0).Remaining; now != left {
 		t.Errorf("%d remain after a joint take that was refused, want %d", now, left)
 	}
 	cluster.Nodes[1].Resume(t)

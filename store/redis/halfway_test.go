@@ -48,7 +48,7 @@ func TestHalfway(t *testing.T) {
 		return nil
 	})
 	c := &breaking{Client: raw(t, testengine.Redis(t).Addr()), dead: dead}
-	s, err := redis.New(c, redis.Options{})
+	s, err := redis.New(c, redis.Options{Timeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func TestNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	s, err := redis.New(c, redis.Options{Prefix: "new"})
+	s, err := redis.New(c, redis.Options{Prefix: "new", Timeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
