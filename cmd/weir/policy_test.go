@@ -196,7 +196,7 @@ func TestExplainRefuses(t *testing.T) {
 
 // What explain shows of an engine is what a server has left there, and it leaves that as it is.
 func TestExplainShowsWhatIsInTheEngine(t *testing.T) {
-	url := testengine.Redis(t).URL()
+	url := withTimeout("redis", testengine.Redis(t).URL())
 	d := startDaemon(t, url, "--config", exampleConfig)
 	const login = `{"method":"POST","path":"/login","client_ip":"192.0.2.7","attributes":{"user":"bob"}}`
 	for range 2 {

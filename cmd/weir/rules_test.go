@@ -247,7 +247,7 @@ func TestStartWithoutTheDatabase(t *testing.T) {
 // When the engine is gone each policy does what it says.
 func TestPoliciesWithoutTheEngine(t *testing.T) {
 	e := testengine.Redis(t)
-	d := startDaemon(t, e.URL(), "--config", string(newRules(t)))
+	d := startDaemon(t, withTimeout("redis", e.URL()), "--config", string(newRules(t)))
 	for _, path := range []string{"/denies", "/allows", "/local"} {
 		if c := d.check(t, path, "", 1); !c.Allowed || c.Failed {
 			t.Errorf("%s, with the engine: %+v", path, c)

@@ -165,9 +165,9 @@ func TestEngineGoesAndComesBack(t *testing.T) {
 
 // Three servers in a chain: what the last of them decides is what the first answers.
 func TestServersInAChain(t *testing.T) {
-	first := startDaemon(t, testengine.Redis(t).URL())
-	second := startDaemon(t, "weir://"+first.resp)
-	third := startDaemon(t, "weir://"+second.resp)
+	first := startDaemon(t, withTimeout("redis", testengine.Redis(t).URL()))
+	second := startDaemon(t, withTimeout("weir", "weir://"+first.resp))
+	third := startDaemon(t, withTimeout("weir", "weir://"+second.resp))
 	for i, s := range []struct{ command, want string }{
 		{`WEIR.TAKE k 4/1h`, "[1 4 3]"}, {`WEIR.TAKE k 4/1h NAME n`, "[1 4 3]"}, {`CL.THROTTLE k 3 1 3600`, "[0 4 3]"},
 		{`RL.REDUCE k 4 3600`, "4"}, {`WEIR.TAKEALL k 4/1h AND k 4/1h NAME n`, "[[1 4 2] [1 4 2] [1 4 2]]"},

@@ -3,6 +3,7 @@ package acceptance_test
 import (
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -27,7 +28,7 @@ func TestManyChangesLeaveNothingBehindInAnEngine(t *testing.T) {
 		changes /= 10
 	}
 	server := testengine.Redis(t)
-	s, err := redis.Open(t.Context(), server.URL(), redis.Options{})
+	s, err := redis.Open(t.Context(), server.URL(), redis.Options{Timeout: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/internal/testengine"
@@ -82,7 +83,7 @@ func TestLeaseOfAStoppedProcess(t *testing.T) {
 
 func leases(t *testing.T, url string) *weir.Limiter {
 	t.Helper()
-	s, err := redis.Open(t.Context(), url, redis.Options{})
+	s, err := redis.Open(t.Context(), url, redis.Options{Timeout: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // opens opens a store at a URL and takes from it.
 func opens(t *testing.T, url string) error {
 	t.Helper()
-	s, err := remote.Open(t.Context(), url, remote.Options{})
+	s, err := remote.Open(t.Context(), url, remote.Options{Timeout: patience})
 	if err != nil {
 		return err
 	}

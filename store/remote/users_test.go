@@ -26,7 +26,7 @@ func TestStoreLogsIn(t *testing.T) {
 	}
 	d := start(t, server.Config{Users: path})
 	open := func(user string) (*remote.Store, error) {
-		return remote.Open(t.Context(), "weir://"+user+d.cfg.RESP, remote.Options{})
+		return remote.Open(t.Context(), "weir://"+user+d.cfg.RESP, remote.Options{Timeout: patience})
 	}
 	take := func(s *remote.Store, name string) error {
 		limit, err := algorithm.ParseLimit("5/1h")
