@@ -53,10 +53,11 @@ var arrows = map[string][]string{
 	"replay":                       {"", "identity", "store/memory"},
 	"internal/server/limiters":     {"", "algorithm", "store"},
 	"internal/server/checks":       {"", "policy", "store"},
-	"internal/server/resp":         {"", "algorithm", "store", "policy", "internal/server/limiters", "internal/server/checks", "internal/server/guard", "internal/server/access", "internal/server/audit", "internal/decide", "internal/server/latency"},
-	"internal/server/httpapi":      {"", "algorithm", "store", "policy", "internal/server/limiters", "internal/server/checks", "internal/server/guard", "internal/server/access", "internal/server/audit", "internal/decide", "internal/server/latency"},
+	"internal/server/operation":    {"", "algorithm", "store", "policy", "internal/decide", "internal/server/limiters", "internal/server/checks", "internal/server/guard", "internal/server/access", "internal/server/audit", "internal/server/latency"},
+	"internal/server/resp":         {"algorithm", "store", "policy", "internal/server/operation", "internal/server/limiters", "internal/server/checks", "internal/server/guard", "internal/server/access", "internal/server/latency"},
+	"internal/server/httpapi":      {"", "store", "policy", "internal/server/operation", "internal/server/checks", "internal/server/guard", "internal/server/access", "internal/server/latency"},
 	"internal/engines":             {"store", "store/redis", "store/postgres", "store/memcached", "store/remote", "internal/nearest"},
-	"internal/server":              {"identity", "internal/server/access", "internal/server/audit", "internal/server/certificates", "internal/server/handshake", "internal/server/proxied", "internal/server/guard", "", "algorithm", "store", "store/memory", "policy", "policy/clients", "internal/server/limiters", "internal/server/checks", "internal/server/resp", "internal/server/httpapi", "internal/engines", "internal/follow", "internal/server/latency"},
+	"internal/server":              {"identity", "internal/server/access", "internal/server/audit", "internal/server/certificates", "internal/server/handshake", "internal/server/proxied", "internal/server/guard", "", "algorithm", "store", "store/memory", "policy", "policy/clients", "internal/server/operation", "internal/server/limiters", "internal/server/resp", "internal/server/httpapi", "internal/engines", "internal/follow", "internal/server/latency"},
 	"cmd/weir":                     {"", "internal/bounds", "store/memory", "store/postgres", "identity", "policy", "policy/clients", "replay", "internal/server", "internal/server/checks", "internal/engines", "store", "internal/server/access"},
 }
 

@@ -8,9 +8,8 @@ import (
 
 	"github.com/weirlimit/weir/internal/server/audit"
 	"github.com/weirlimit/weir/internal/server/guard"
-	"github.com/weirlimit/weir/internal/server/httpapi"
 	"github.com/weirlimit/weir/internal/server/latency"
-	"github.com/weirlimit/weir/internal/server/resp"
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -18,9 +17,8 @@ import (
 type sources struct {
 	store     *kept
 	policies  *ruled
-	resp      func() resp.Stats
-	http      func() httpapi.Stats
-	admin     func() httpapi.Stats
+	protocols map[string]func() operation.Stats // of those that run operations
+	admin     func() operation.Stats
 	proxied   func() map[string]int64            // connections refused for their header, by protocol
 	shakes    func(protocol string) guard.Counts // connections without a TLS handshake
 	accepts   func() map[string]int64            // failed attempts to accept, by protocol
@@ -124,24 +122,18 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 			collectBreaker(ch, guarded.Breaker(), s)
 		}
 	}
-	if c.resp != nil {
-		s := c.resp()
-		collectDecisions(ch, "resp", s.Allowed, s.Denied)
-		collectFailures(ch, "resp", s.Undecided, s.FailedOpen, s.Local)
-		s.Reasons = s.Reasons.Plus(c.shakes("resp"))
-		collectConnections(ch, "resp", s.Connections, s.Accepted, s.Errors, s.Reasons)
-	}
-	if c.http != nil {
-		s := c.http()
-		collectDecisions(ch, "http", s.Allowed, s.Denied)
-		collectFailures(ch, "http", s.Undecided, s.FailedOpen, s.Local)
-		s.Reasons = s.Reasons.Plus(c.shakes("http"))
-		collectConnections(ch, "http", s.Connections, s.Accepted, s.Errors, s.Reasons)
+	for name, stats := range c.protocols {
+		s := stats()
+		count(ch, decisions, s.Allowed, name, "allowed")
+		count(ch, decisions, s.Denied, name, "denied")
+		count(ch, undecided, s.Undecided, name)
+		count(ch, without, s.Undecided-s.FailedOpen-s.Local, name, "deny")
+		count(ch, without, s.FailedOpen, name, "allow")
+		count(ch, without, s.Local, name, "local")
+		c.collectConnections(ch, name, s)
 	}
 	if c.admin != nil {
-		s := c.admin()
-		s.Reasons = s.Reasons.Plus(c.shakes("admin"))
-		collectConnections(ch, "admin", s.Connections, s.Accepted, s.Errors, s.Reasons)
+		c.collectConnections(ch, "admin", c.admin())
 	}
 	if c.certified != nil {
 		s := c.certified.Status()
@@ -163,23 +155,11 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-func collectDecisions(ch chan<- prometheus.Metric, protocol string, allowed, denied int64) {
-	count(ch, decisions, allowed, protocol, "allowed")
-	count(ch, decisions, denied, protocol, "denied")
-}
-
-func collectFailures(ch chan<- prometheus.Metric, protocol string, failed, allowed, local int64) {
-	count(ch, undecided, failed, protocol)
-	count(ch, without, failed-allowed-local, protocol, "deny")
-	count(ch, without, allowed, protocol, "allow")
-	count(ch, without, local, protocol, "local")
-}
-
-func collectConnections(ch chan<- prometheus.Metric, protocol string, now, served, failed int64, reasons guard.Counts) {
-	gauge(ch, open, now, protocol)
-	count(ch, accepted, served, protocol)
-	count(ch, errs, failed, protocol)
-	for reason, n := range reasons {
+func (c collector) collectConnections(ch chan<- prometheus.Metric, protocol string, s operation.Stats) {
+	gauge(ch, open, s.Connections, protocol)
+	count(ch, accepted, s.Accepted, protocol)
+	count(ch, errs, s.Errors, protocol)
+	for reason, n := range s.Reasons.Plus(c.shakes(protocol)) {
 		if why := guard.Reason(reason); why.Refuses() {
 			count(ch, refused, n, protocol, why.String())
 		} else {

@@ -15,11 +15,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/weirlimit/weir/internal/server/checks"
 	"github.com/weirlimit/weir/internal/server/guard"
 	"github.com/weirlimit/weir/internal/server/httpapi"
 	"github.com/weirlimit/weir/internal/server/latency"
 	"github.com/weirlimit/weir/internal/server/limiters"
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/internal/server/proxied"
 	"github.com/weirlimit/weir/internal/server/resp"
 	"github.com/weirlimit/weir/store"
@@ -153,38 +153,52 @@ func (s *Server) build() {
 	cfg, set := s.cfg, limiters.NewRestricted(s.store.Store, restrict)
 	stats := sources{
 		store: s.store, policies: s.policies, panics: s.panics, certified: s.certified, users: s.users, audit: s.audit.log(), shakes: s.handshakes, accepts: s.acceptFailures,
-		durations: map[string]*latency.Decisions{},
+		durations: map[string]*latency.Decisions{}, protocols: map[string]func() operation.Stats{},
 	}
 	respBounds, httpBounds := cfg.connectionBounds(openFiles())
 	if len(cfg.ProxyProtocolFrom) > 0 {
 		stats.proxied = s.headersRefused
 	}
-	var rules checks.Policies
+	service := &operation.Service{
+		Limiters: set, Users: s.users.table(), Audit: s.audit.log(), TrustClientTime: cfg.TrustClientTime, OnStoreError: cfg.OnStoreError,
+		Waits: !cfg.inMemory(), Log: cfg.Log, Panics: s.panics,
+	}
 	if s.policies != nil {
-		rules = s.policies.set
+		service.Policies = s.policies.set
 	}
 	if cfg.RESP != Off {
 		r := resp.New(resp.Options{
-			Limiters: set, Policies: rules, Users: s.users.table(), Audit: s.audit.log(), TrustClientTime: cfg.TrustClientTime, Waits: !cfg.inMemory(), Timeout: decisionTimeout,
-			OnStoreError: cfg.OnStoreError,
-			Store:        s.store.kind, Version: cfg.Version, Logger: cfg.Log, Panics: s.panics,
+			Service: service, Store: s.store.kind, Version: cfg.Version,
 			MaxConnections: respBounds.total, MaxPerAddress: respBounds.perAddress, IdleTimeout: cfg.IdleTimeout,
 		})
-		stats.resp, stats.durations["resp"] = r.Stats, r.Decisions()
-		s.outage.counts = append(s.outage.counts, func() int64 { return r.Stats().Undecided })
-		s.protocols = append(s.protocols, &protocol{name: "resp", address: cfg.RESP, server: r, plain: resp.TLSRequired})
+		s.add(&protocol{name: "resp", address: cfg.RESP, server: r, plain: resp.TLSRequired}, &stats)
 	}
 	if cfg.HTTP != Off {
-		options := s.httpOptions(rules, httpBounds)
-		options.Limiters, options.TrustClientTime, options.OnStoreError = set, cfg.TrustClientTime, cfg.OnStoreError
-		h := httpapi.New(options)
-		stats.http, stats.durations["http"] = h.Stats, h.Decisions()
-		s.outage.counts = append(s.outage.counts, func() int64 { return h.Stats().Undecided })
-		s.protocols = append(s.protocols, &protocol{name: "http", address: cfg.HTTP, server: h, plain: httpapi.TLSRequired, alpn: httpALPN})
+		h := httpapi.New(s.httpOptions(service, httpBounds))
+		s.add(&protocol{name: "http", address: cfg.HTTP, server: h, plain: httpapi.TLSRequired, alpn: httpALPN}, &stats)
 	}
 	if cfg.Admin != Off {
-		s.protocols = append(s.protocols, s.admin(rules, stats))
+		registry := prometheus.NewRegistry()
+		options := s.httpOptions(service, adminBounds(openFiles()))
+		options.Admin, options.Status, options.Gatherer, options.IdleTimeout = true, s.Status, registry, 0
+		h := httpapi.New(options)
+		stats.admin = h.Stats
+		register(registry, stats, cfg.Version)
+		s.protocols = append(s.protocols, &protocol{name: "admin", address: cfg.Admin, server: h, direct: true, plain: httpapi.TLSRequired, alpn: httpALPN})
 	}
+}
+
+// add adds a protocol that runs operations.
+func (s *Server) add(p *protocol, stats *sources) {
+	server, ok := p.server.(interface {
+		Stats() operation.Stats
+		Decisions() *latency.Decisions
+	})
+	if ok {
+		stats.protocols[p.name], stats.durations[p.name] = server.Stats, server.Decisions()
+		s.outage.counts = append(s.outage.counts, func() int64 { return server.Stats().Undecided })
+	}
+	s.protocols = append(s.protocols, p)
 }
 
 // ready returns an error if decisions can't be made. While the store fails, they can if nothing
@@ -201,29 +215,15 @@ func (s *Server) ready(ctx context.Context) error {
 var httpALPN = []string{"http/1.1"}
 
 // httpOptions returns the options that both servers of HTTP have.
-func (s *Server) httpOptions(rules checks.Policies, bounds connectionBounds) httpapi.Options {
+func (s *Server) httpOptions(service *operation.Service, bounds connectionBounds) httpapi.Options {
 	o := httpapi.Options{
-		Policies: rules, Users: s.users.table(), Audit: s.audit.log(), Ready: s.ready, Log: s.cfg.Log, Hosts: s.cfg.HTTPHosts, Panics: s.panics,
+		Service: service, Ready: s.ready, Hosts: s.cfg.HTTPHosts,
 		MaxConnections: bounds.total, MaxPerAddress: bounds.perAddress, IdleTimeout: s.cfg.IdleTimeout,
 	}
 	if name, err := os.Hostname(); err == nil {
 		o.Hosts = append([]string{name}, o.Hosts...)
 	}
-	if !s.cfg.inMemory() {
-		o.Timeout = decisionTimeout
-	}
 	return o
-}
-
-// admin returns the admin listener. Its metrics are those of the sources, and its own.
-func (s *Server) admin(rules checks.Policies, stats sources) *protocol {
-	registry := prometheus.NewRegistry()
-	options := s.httpOptions(rules, adminBounds(openFiles()))
-	options.Admin, options.Status, options.Gatherer, options.IdleTimeout = true, s.Status, registry, 0
-	h := httpapi.New(options)
-	stats.admin = h.Stats
-	register(registry, stats, s.cfg.Version)
-	return &protocol{name: "admin", address: s.cfg.Admin, server: h, direct: true, plain: httpapi.TLSRequired, alpn: httpALPN}
 }
 
 // acceptFailures counts the failed attempts to accept, by protocol.

@@ -22,9 +22,6 @@ const (
 	openPause = 250 * time.Millisecond
 	// MostWaitForStore is the largest WaitForStore accepted.
 	MostWaitForStore = time.Hour
-	// decisionTimeout is how long requests that come together may wait for an engine, in all. Each decision has a shorter
-	// bound, which is the store's: a second unless its URL says otherwise.
-	decisionTimeout = 10 * time.Second
 )
 
 // A kept is the store, and what is known of it besides.

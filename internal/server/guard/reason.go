@@ -91,13 +91,15 @@ func (g *Guard) Count(why Reason, from string, attributes ...any) {
 // quietTime is the least time between two lines in the log.
 const quietTime = 10 * time.Second
 
-// A Sampler passes at most one event in ten seconds, so clients can't fill the log. The zero
-// Sampler is ready.
+// A Sampler passes few of many events, so clients can't fill the log. The zero Sampler is ready. It
+// may be used by many goroutines at once.
 type Sampler struct{ last atomic.Int64 }
 
-// Pass reports whether to log the event at a time. It may be called by many goroutines at
-// once.
-func (s *Sampler) Pass(now time.Time) bool {
+// Pass reports whether to log an event at a time: at most one in ten seconds.
+func (s *Sampler) Pass(now time.Time) bool { return s.PassWithin(now, quietTime) }
+
+// PassWithin is Pass for at most one event in each time of quiet.
+func (s *Sampler) PassWithin(now time.Time, quiet time.Duration) bool {
 	n, last := now.UnixNano(), s.last.Load()
-	return n-last >= int64(quietTime) && s.last.CompareAndSwap(last, n)
+	return n-last >= int64(quiet) && s.last.CompareAndSwap(last, n)
 }

@@ -13,33 +13,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/internal/server/access"
-	"github.com/weirlimit/weir/internal/server/audit"
-	"github.com/weirlimit/weir/policy"
 )
-
-// rights are the rights of the paths. public is for clients without a user too.
-var rights = map[string]access.Right{
-	"/healthz": public, "/readyz": public, "/openapi.yaml": access.None,
-
-	"/v1/take": access.Take, "/v1/take-up-to": access.Take, "/v1/peek": access.Take,
-	"/v1/refund": access.Refund, "/v1/reset": access.Refund,
-	"/v1/check": access.Check, "/v1/release": access.Check, "/v1/commit": access.Check, "/v1/cancel": access.Check, "/v1/renew": access.Check,
-
-	"/metrics": access.Admin, "/v1/status": access.Admin, "/v1/explain": access.Admin,
-	"/debug/pprof/": access.Admin, "/debug/pprof/profile": access.Admin, "/debug/pprof/trace": access.Admin,
-	"/debug/pprof/allocs": access.Admin, "/debug/pprof/goroutine": access.Admin, "/debug/pprof/heap": access.Admin,
-}
-
-// public is no right.
-const public access.Right = 1 << 7
-
-// rightOf returns the right of a path. A path that is not listed needs all of them.
-func rightOf(path string) access.Right {
-	if right, ok := rights[path]; ok {
-		return right
-	}
-	return access.All
-}
 
 // sessionKey and userKey are the keys of a session in the context of a connection, and of a user in
 // the context of a request.
@@ -60,11 +34,15 @@ func (s *Server) connContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, sessionKey{}, s.opts.Users.Session(c.RemoteAddr(), state))
 }
 
-// authenticate returns the request with its user, or the reason why there is none. Without users it
-// returns the request.
-func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, right access.Right) (*http.Request, *Problem) {
-	if s.opts.Users == nil || right == public {
+// authenticate returns the request with its user, or the reason for which the user may not use the
+// route. Without users it returns the request. An unknown path is for any user.
+func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, to route) (*http.Request, *Problem) {
+	if s.opts.Users == nil || to.public {
 		return r, nil
+	}
+	right := to.right
+	if right == access.None && !to.anyUser && to.serve != nil {
+		right = access.All
 	}
 	session, ok := r.Context().Value(sessionKey{}).(*access.Session)
 	if !ok { // another server called ServeHTTP
@@ -133,23 +111,6 @@ func later(w http.ResponseWriter, status int, after time.Duration, err error) *P
 	return &Problem{Status: status, Detail: strings.TrimPrefix(err.Error(), "access: ")}
 }
 
-// forbids returns a problem if the user of the request has no right to a key of a limiter.
-func (s *Server) forbids(r *http.Request, right access.Right, name, key string) *Problem {
-	if s.opts.Users == nil || userOf(r).May(right, name, key) {
-		return nil
-	}
-	return &Problem{Status: http.StatusForbidden, Detail: "the user does not have the right " + right.String() + " for this name and key"}
-}
-
-// restrict makes a check one of the user's policies and keys.
-func (s *Server) restrict(r *http.Request, q *policy.Request) {
-	if s.opts.Users == nil {
-		return
-	}
-	user := userOf(r)
-	q.May = func(policy, key string) bool { return user.May(access.Check, policy, key) }
-}
-
 // userOf returns the user of a request, or nil, who may do nothing.
 func userOf(r *http.Request) *access.User {
 	user, _ := r.Context().Value(userKey{}).(*access.User)
@@ -160,22 +121,4 @@ func userOf(r *http.Request) *access.User {
 func remote(r *http.Request) net.Addr {
 	address, _ := netip.ParseAddrPort(r.RemoteAddr)
 	return net.TCPAddrFromAddrPort(address)
-}
-
-// audit records an operation that gave units back.
-func (s *Server) audit(r *http.Request, op operation, q request, err error) {
-	if s.opts.Audit == nil || rightOf(r.URL.Path) != access.Refund {
-		return
-	}
-	record := audit.Record{Event: op.name, Protocol: s.name, From: r.RemoteAddr, Name: q.name, Limit: q.limit, Key: q.key, Result: audit.OK}
-	if op.costs {
-		record.Units = q.cost
-	}
-	if user := userOf(r); user != nil {
-		record.User = user.Name()
-	}
-	if err != nil {
-		record.Result = audit.Failed
-	}
-	s.opts.Audit.Write(record)
 }

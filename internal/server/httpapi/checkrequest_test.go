@@ -10,12 +10,19 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/internal/server/checks"
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/policy"
 )
 
+func readCheck(body []byte) (*checks.Request, *Problem) {
+	var q request
+	p := q.decodeCheck(body)
+	return q.Request, p
+}
+
 func TestCheckIsRead(t *testing.T) {
 	cost := int64(3)
-	got, p := decodeCheck([]byte(` { "headers" : {"x-user":"bob" , "Accept": [ "a" ,"b\"]}" ] , "X-1":""},"method":"POST","host":"h:1",
+	got, p := readCheck([]byte(` { "headers" : {"x-user":"bob" , "Accept": [ "a" ,"b\"]}" ] , "X-1":""},"method":"POST","host":"h:1",
 		"path":"/a b/\u00e9","query":"a=1&b","client_ip":"::ffff:192.0.2.7","attributes":{"":"x","Tenant":"{}"},"cost":3,"hold_ms":1500 } `))
 	want := &policy.Request{
 		Method: "POST", Host: "h:1", Path: "/a b/é", RawQuery: "a=1&b", ClientIP: netip.MustParseAddr("::ffff:192.0.2.7"),
@@ -26,7 +33,7 @@ func TestCheckIsRead(t *testing.T) {
 		t.Errorf("got %+v, %+v; want %+v", got, p, want)
 	}
 	for _, body := range []string{`{}`, `{"path":""}`, `{"path":"*"}`, `{"headers":{},"attributes":{}}`, `{"client_ip":"fe80::1%eth0"}`, `{"hold_ms":86400000}`} {
-		got, p := decodeCheck([]byte(body))
+		got, p := readCheck([]byte(body))
 		if p != nil || got.Cost != nil {
 			t.Errorf("%s: %+v, %+v", body, got, p)
 		}
@@ -74,7 +81,7 @@ func TestChecksRefused(t *testing.T) {
 		{`{"hold_ms":9223372036854775807}`, "hold_ms", "9223372036854775807"},
 		{`{"hold_ms":"1s"}`, "hold_ms", `"1s"`},
 	} {
-		got, p := decodeCheck([]byte(test.body))
+		got, p := readCheck([]byte(test.body))
 		switch {
 		case p == nil:
 			t.Errorf("%.80s is read as %+v", test.body, got)
@@ -104,7 +111,9 @@ func TestSettlementsRefused(t *testing.T) {
 		{checks.Settlements[1], `{"token":"t","cost":1,"late":true,"late":true}`, "late", "given twice"},
 		{checks.Settlements[0], `{"token":"t","late":true}`, "late", "unknown"},
 	} {
-		if _, p := decodeSettlement([]byte(test.body), test.op); p == nil || p.Field != test.field || p.Value != test.value || p.Accepted == "" {
+		var q request
+		q.Begin(operation.ByCommand("weir.check." + test.op.Name))
+		if p := q.decodeSettlement([]byte(test.body)); p == nil || p.Field != test.field || p.Value != test.value || p.Accepted == "" {
 			t.Errorf("%s %s: %+v, want field %q and value %q", test.op.Name, test.body, p, test.field, test.value)
 		}
 	}
@@ -120,7 +129,7 @@ func FuzzCheckRequest(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		got, p := decodeCheck([]byte(body))
+		got, p := readCheck([]byte(body))
 		if p != nil {
 			if p.Field == "" || p.Accepted == "" || p.Status != http.StatusBadRequest {
 				t.Errorf("refused with %+v, which does not say what is wrong", p)

@@ -13,11 +13,12 @@ import (
 	"github.com/weirlimit/weir/internal/server/httpapi"
 	"github.com/weirlimit/weir/internal/server/latency"
 	"github.com/weirlimit/weir/internal/server/limiters"
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/store/memory"
 )
 
 func Example() {
-	server := httpapi.New(httpapi.Options{Limiters: limiters.New(memory.New(memory.Options{}))})
+	server := httpapi.New(httpapi.Options{Service: &operation.Service{Limiters: limiters.New(memory.New(memory.Options{}))}})
 
 	// As a handler of somebody else's listener:
 	recorder := httptest.NewRecorder()

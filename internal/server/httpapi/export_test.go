@@ -1,5 +1,7 @@
 package httpapi
 
+import "slices"
+
 // Routes lists what the server answers to, as "METHOD path".
 func (s *Server) Routes() []string {
 	var list []string
@@ -22,11 +24,16 @@ func (s *Server) Occupy(path string) (leave func()) {
 // Recordings returns how many recordings are under way.
 func (s *Server) Recordings() int { return len(s.profiles.recordings) }
 
-// Rights lists the paths that have a right.
-func Rights() map[string]bool {
-	list := map[string]bool{}
-	for path := range rights {
-		list[path] = true
+// Open lists the paths that need no right.
+func (s *Server) Open() (public, anyUser []string) {
+	for path, r := range s.routes {
+		switch {
+		case r.public:
+			public = append(public, path)
+		case r.anyUser:
+			anyUser = append(anyUser, path)
+		}
 	}
-	return list
+	slices.Sort(public)
+	return public, anyUser
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weirlimit/weir/internal/server/limiters"
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/store/memory"
 )
 
@@ -23,11 +24,13 @@ func FuzzTake(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	s := New(Options{Limiters: limiters.New(memory.New(memory.Options{MaxKeys: 1000})), TrustClientTime: true, Hosts: []string{"example.com"}})
+	s := New(Options{Service: &operation.Service{Limiters: limiters.New(memory.New(memory.Options{MaxKeys: 1000})), TrustClientTime: true}, Hosts: []string{"example.com"}})
 	f.Fuzz(func(t *testing.T, body string) {
-		q, p := decode([]byte(body), operations[0], true)
+		var q request
+		q.Begin(operation.ByCommand("weir.take"))
+		p := s.decode(&q, []byte(body))
 		if p == nil {
-			sameAsUnmarshal(t, body, q)
+			sameAsUnmarshal(t, body, &q)
 		} else if p.Field == "" || p.Accepted == "" || p.Status != http.StatusBadRequest {
 			t.Errorf("refused with %+v, which does not say what is wrong", p)
 		}
@@ -44,7 +47,7 @@ func FuzzTake(f *testing.F) {
 	})
 }
 
-func sameAsUnmarshal(t *testing.T, body string, got request) {
+func sameAsUnmarshal(t *testing.T, body string, got *request) {
 	t.Helper()
 	want := struct {
 		Key   string
@@ -56,7 +59,7 @@ func sameAsUnmarshal(t *testing.T, body string, got request) {
 	if err := json.Unmarshal([]byte(body), &want); err != nil {
 		t.Fatalf("decoded what encoding/json refuses: %v", err)
 	}
-	if got.key != want.Key || got.limit != want.Limit || got.name != want.Name || got.cost != want.Cost || got.timed && got.at.UnixMicro() != want.At {
+	if got.Key != want.Key || got.Text != want.Limit || got.Name != want.Name || got.Op.Cost != want.Cost || got.Given&operation.At != 0 && got.at.UnixMicro() != want.At {
 		t.Errorf("decoded %+v, encoding/json %+v", got, want)
 	}
 }

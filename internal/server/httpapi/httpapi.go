@@ -13,13 +13,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/weirlimit/weir"
-	"github.com/weirlimit/weir/internal/server/access"
-	"github.com/weirlimit/weir/internal/server/audit"
-	"github.com/weirlimit/weir/internal/server/checks"
 	"github.com/weirlimit/weir/internal/server/guard"
 	"github.com/weirlimit/weir/internal/server/latency"
-	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/internal/server/operation"
 )
 
 // Bounds on what one client can make the server hold or wait for.
@@ -37,34 +33,16 @@ const (
 	idleTimeout   = 2 * time.Minute
 )
 
-// Limiters finds the limiter that enforces a limit text, under a name or none. It may be used by many goroutines at once. For a text that
-// makes no sense it returns a *weir.LimitError, whose text clients are shown; of any other error they only
-// learn that there was one.
-type Limiters interface {
-	Get(name string, text []byte) (*weir.Limiter, error)
-}
-
 // Options for New.
 type Options struct {
+	// Service runs the operations. Required; with Admin without Limiters.
+	*operation.Service
 	// Admin serves an operator: metrics, status, explanations and profiles take the place of the
 	// decisions. Health and the description are served either way.
 	Admin bool
-	// Limiters decides. Required, except with Admin.
-	Limiters Limiters
-	// Users are the users who may send requests, with their rights. Nil: everybody may do everything.
-	Users *access.Users
-	// Audit records refunds and resets. Nil: nothing does.
-	Audit *audit.Log
-	// Policies decide on what is sent to /v1/check, and explain with Admin. Nil: that is answered 404.
-	Policies checks.Policies
 	// Status returns the status for /v1/status; /readyz lists its warnings with Admin. Nil: a status
 	// with the start only.
 	Status func() Status
-	// OnStoreError is the decision on takes and peeks while the store fails, unless the request has
-	// its own. Policies have their own. 0: store.Deny, an answer of 503.
-	OnStoreError store.OnError
-	// TrustClientTime lets a request say its own time, as "at_us".
-	TrustClientTime bool
 	// MaxConnections is the number of connections served at once; more are answered 503 and closed as they come.
 	// 0 means DefaultMaxConnections.
 	MaxConnections int
@@ -73,10 +51,6 @@ type Options struct {
 	MaxPerAddress int
 	// IdleTimeout is how long a connection is kept between two requests. 0 means two minutes.
 	IdleTimeout time.Duration
-	// Panics recovers from panics. Nil: a Panics with Log.
-	Panics *guard.Panics
-	// Timeout bounds how long an operation may wait for the store. 0: not at all.
-	Timeout time.Duration
 	// Ready reports whether a decision could be made, for /readyz. Requests that come together share
 	// one call. Nil: one always could.
 	Ready func(context.Context) error
@@ -86,8 +60,6 @@ type Options struct {
 	Hosts []string
 	// Gatherer is what /metrics shows, with Admin. Nil: nothing.
 	Gatherer prometheus.Gatherer
-	// Log is told of failures that clients are not shown. Nil: slog.Default().
-	Log *slog.Logger
 }
 
 // A Server answers HTTP requests. It is an http.Handler too, for a listener of somebody else's.
@@ -98,15 +70,16 @@ type Server struct {
 	elsewhere   map[string]route // of the other kind of server, which Options.Admin selects
 	profiles    profiles
 	readiness   readiness
-	counts      counts
+	counts      operation.Counters
 	decisions   latency.Decisions
 	connections connections
 	http        *http.Server
-	failures    gate
+	failures    guard.Sampler // of /readyz
 }
 
 // New returns a server; Serve starts it.
 func New(opts Options) *Server {
+	opts.Service.WithDefaults()
 	if opts.MaxConnections <= 0 {
 		opts.MaxConnections = DefaultMaxConnections
 	}
@@ -116,14 +89,8 @@ func New(opts Options) *Server {
 	if opts.Ready == nil {
 		opts.Ready = func(context.Context) error { return nil }
 	}
-	if opts.Log == nil {
-		opts.Log = slog.Default()
-	}
 	if opts.IdleTimeout <= 0 {
 		opts.IdleTimeout = idleTimeout
-	}
-	if opts.Panics == nil {
-		opts.Panics = guard.NewPanics(opts.Log)
 	}
 	if opts.Status == nil {
 		started := time.Now()

@@ -236,7 +236,7 @@ func TestDescriptionFitsTheServer(t *testing.T) {
 	}
 	f := &failing{Store: memory.New(memory.Options{})}
 	s = newServers(ruled(t, f), func(o *httpapi.Options) {
-		o.Limiters, o.Timeout = broken{errors.New("no store")}, 1 // a nanosecond, which is over
+		o.Limiters, o.Timeout = broken(errors.New("no store")), 1 // a nanosecond, which is over
 		o.Ready = func(context.Context) error { return errors.New("no store") }
 	})
 	look(s, exchange{"GET", "/readyz", "", "", true, 503}, "")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weirlimit/weir/internal/server/httpapi"
+	"github.com/weirlimit/weir/internal/server/operation"
 )
 
 type step struct{ path, body, want string }
@@ -80,7 +81,7 @@ func TestStatsCountTakesByVerdict(t *testing.T) {
 	}
 	post(t, s, "/v1/peek", `{"key":"k","limit":"1/1h"}`)
 	post(t, s, "/v1/take", `{}`)
-	want := httpapi.Stats{Requests: 5, Allowed: 1, Denied: 2, Errors: 1}
+	want := operation.Stats{Counts: operation.Counts{Requests: 5, Allowed: 1, Denied: 2, Errors: 1}}
 	if got := s.Stats(); got != want {
 		t.Errorf("stats are %+v, want %+v", got, want)
 	}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-
 	"io"
 	"log/slog"
 	"net"
@@ -14,9 +13,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/internal/server/guard"
 	"github.com/weirlimit/weir/internal/server/httpapi"
+	"github.com/weirlimit/weir/internal/server/limiters"
+	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/memory"
 )
 
 // pipes is a listener with connections in memory, from addresses of the test's choice.
@@ -141,20 +142,22 @@ func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
 	})
 }
 
-// panicLimiters panics for one limit, as a store could.
-type panicLimiters struct{ httpapi.Limiters }
+// panicStore panics for one limit.
+type panicStore struct{ store.Store }
 
-func (l panicLimiters) Get(name string, text []byte) (*weir.Limiter, error) {
-	if string(text) == "6/6s" {
+func (s panicStore) Bind(spec store.Spec) (store.Binding, error) {
+	if spec.Limit.Count == 6 {
 		panic("the store is broken")
 	}
-	return l.Limiters.Get(name, text)
+	return s.Store.Bind(spec)
 }
 
 func TestPanicEndsItsConnectionOnly(t *testing.T) {
 	var log bytes.Buffer
 	panics := guard.NewPanics(slog.New(slog.NewTextHandler(&log, nil)))
-	s := newServer(func(o *httpapi.Options) { o.Limiters, o.Panics = panicLimiters{o.Limiters}, panics })
+	s := newServer(func(o *httpapi.Options) {
+		o.Limiters, o.Panics = limiters.New(panicStore{memory.New(memory.Options{})}), panics
+	})
 	addr := start(t, s)
 	post := func(limit string) (*http.Response, error) {
 		return http.Post("http://"+addr+"/v1/take", "application/json", strings.NewReader(`{"key":"k","limit":"`+limit+`"}`))
@@ -170,7 +173,7 @@ func TestPanicEndsItsConnectionOnly(t *testing.T) {
 	if got := s.Stats(); got.Reasons[guard.Panic] != 1 || panics.Counts()["http: request"] != 1 {
 		t.Errorf("stats: %+v, panics: %v", got, panics.Counts())
 	}
-	if text := log.String(); !strings.Contains(text, "level=ERROR") || !strings.Contains(text, "the store is broken") || !strings.Contains(text, "panicLimiters") {
+	if text := log.String(); !strings.Contains(text, "level=ERROR") || !strings.Contains(text, "the store is broken") || !strings.Contains(text, "panicStore") {
 		t.Errorf("log: %s", text)
 	}
 }

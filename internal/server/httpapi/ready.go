@@ -57,7 +57,7 @@ func (s *Server) checkReady(ctx context.Context) error {
 // ready answers whether decisions can be made. Only an operator gets the reason and the warnings.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) *Problem {
 	if err := s.checkReady(r.Context()); err != nil {
-		if s.failures.open(time.Now()) {
+		if s.failures.PassWithin(time.Now(), time.Second) {
 			s.opts.Log.Error("not ready", "error", store.WithoutKeys(err))
 		}
 		return &Problem{Status: http.StatusServiceUnavailable, Detail: strings.Join(s.degraded("the store can't be reached"), "; ")}

@@ -126,7 +126,7 @@ func TestBodySizes(t *testing.T) {
 }
 
 func TestStoresErrorIsNotShown(t *testing.T) {
-	s := newServer(func(o *httpapi.Options) { o.Limiters = broken{errors.New("dial tcp 10.1.2.3: secret")} })
+	s := newServer(func(o *httpapi.Options) { o.Limiters = broken(errors.New("dial tcp 10.1.2.3: secret")) })
 	status, body := post(t, s, "/v1/take", `{"key":"k","limit":"1/1s"}`)
 	if status != http.StatusServiceUnavailable || strings.Contains(body, "secret") {
 		t.Errorf("got %d %s, want 503 and nothing of the cause", status, body)

@@ -8,14 +8,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/weirlimit/weir/internal/server/access"
-	"github.com/weirlimit/weir/internal/server/checks"
 	"github.com/weirlimit/weir/internal/server/guard"
+	"github.com/weirlimit/weir/internal/server/operation"
 )
 
 // A route is what a path answers to. Its serve either writes an answer or returns a problem, not both.
 type route struct {
-	method string // GET stands for HEAD too
-	serve  func(http.ResponseWriter, *http.Request) *Problem
+	method  string // GET stands for HEAD too
+	serve   func(http.ResponseWriter, *http.Request) *Problem
+	right   access.Right // None: all of them, unless it is for any user or public
+	anyUser bool
+	public  bool // for clients without a user too
 }
 
 func (r route) accepts(method string) bool {
@@ -37,22 +40,23 @@ func (s *Server) newRoutes() (own, elsewhere map[string]route) {
 	if s.opts.Admin {
 		own, elsewhere = elsewhere, own
 	}
-	own["/healthz"] = route{http.MethodGet, static("text/plain; charset=utf-8", []byte("ok\n"))}
-	own["/readyz"] = route{http.MethodGet, s.ready}
-	own["/openapi.yaml"] = route{http.MethodGet, static("application/yaml", openAPI)}
+	own["/healthz"] = route{method: http.MethodGet, public: true, serve: static("text/plain; charset=utf-8", []byte("ok\n"))}
+	own["/readyz"] = route{method: http.MethodGet, public: true, serve: s.ready}
+	own["/openapi.yaml"] = route{method: http.MethodGet, anyUser: true, serve: static("application/yaml", openAPI)}
 	return own, elsewhere
 }
 
-// decisionRoutes are the routes of clients.
+// decisionRoutes are the routes of clients: the operations.
 func (s *Server) decisionRoutes() map[string]route {
-	routes := map[string]route{"/v1/check": s.withPolicies(s.check)}
-	for _, op := range operations {
-		routes["/v1/"+op.name] = route{http.MethodPost, func(w http.ResponseWriter, r *http.Request) *Problem {
-			return s.operate(w, r, op)
-		}}
-	}
-	for _, op := range checks.Settlements {
-		routes["/v1/"+op.Name] = s.withPolicies(func(w http.ResponseWriter, r *http.Request) *Problem { return s.settle(w, r, op) })
+	routes := map[string]route{}
+	for _, o := range operation.List {
+		serve := s.operate(o)
+		if o.Form != operation.OneLimit {
+			serve = s.withPolicies(serve)
+		}
+		if o.Path != "" {
+			routes[o.Path] = route{method: http.MethodPost, serve: serve, right: o.Right}
+		}
 	}
 	return routes
 }
@@ -61,17 +65,31 @@ func (s *Server) decisionRoutes() map[string]route {
 func (s *Server) adminRoutes() map[string]route {
 	metrics := promhttp.HandlerFor(s.opts.Gatherer, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes})
 	routes := map[string]route{
-		"/metrics": {http.MethodGet, func(w http.ResponseWriter, r *http.Request) *Problem {
+		"/metrics": {method: http.MethodGet, serve: func(w http.ResponseWriter, r *http.Request) *Problem {
 			metrics.ServeHTTP(w, r)
 			return nil
 		}},
-		"/v1/status":  {http.MethodGet, s.status},
-		"/v1/explain": s.withPolicies(s.explain),
+		"/v1/status":  {method: http.MethodGet, serve: s.status},
+		"/v1/explain": {method: http.MethodPost, serve: s.withPolicies(s.explain)},
 	}
 	for path, serve := range s.profiles.routes() {
-		routes[path] = route{http.MethodGet, serve}
+		routes[path] = route{method: http.MethodGet, serve: serve}
+	}
+	for path, r := range routes {
+		r.right = access.Admin
+		routes[path] = r
 	}
 	return routes
+}
+
+// withPolicies refuses requests where there are no policies.
+func (s *Server) withPolicies(serve func(http.ResponseWriter, *http.Request) *Problem) func(http.ResponseWriter, *http.Request) *Problem {
+	if s.opts.Policies != nil {
+		return serve
+	}
+	return func(http.ResponseWriter, *http.Request) *Problem {
+		return &Problem{Status: http.StatusNotFound, Detail: operation.NoPolicies}
+	}
 }
 
 // maxScrapes is how many requests for the metrics are served at once.
@@ -93,12 +111,12 @@ var (
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.counts.requests.Add(1)
+	s.counts.Add(operation.Counts{Requests: 1})
 	defer func() { s.recovered(recover(), r) }()
 	h := w.Header()
 	h["X-Content-Type-Options"], h["Cache-Control"] = noSniff, noStore
 	if p := s.serve(w, r); p != nil {
-		s.counts.errors.Add(1)
+		s.counts.Add(operation.Counts{Errors: 1})
 		p.write(w)
 	}
 }
@@ -121,11 +139,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) *Problem {
 		return p
 	}
 	route, ok := s.routes[r.URL.Path]
-	right := access.None
-	if ok {
-		right = rightOf(r.URL.Path)
-	}
-	r, p := s.authenticate(w, r, right)
+	r, p := s.authenticate(w, r, route)
 	if p != nil {
 		return p
 	}

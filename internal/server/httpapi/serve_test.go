@@ -3,29 +3,27 @@ package httpapi_test
 import (
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/internal/server/httpapi"
 	"github.com/weirlimit/weir/internal/server/limiters"
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/store/memory"
 )
 
-// broken is a set of limiters whose store can't be reached.
-type broken struct{ err error }
-
-func (b broken) Get(string, []byte) (*weir.Limiter, error) { return nil, b.err }
+func broken(err error) *limiters.Set {
+	return limiters.New(&failing{memory.New(memory.Options{}), err})
+}
 
 // hosts are the names of the tests' server: httptest.NewRequest uses example.com.
 var hosts = []string{"example.com"}
 
 func newServer(change ...func(*httpapi.Options)) *httpapi.Server {
-	opts := httpapi.Options{Limiters: limiters.New(memory.New(memory.Options{})), Log: slog.New(slog.DiscardHandler), Hosts: hosts}
+	opts := httpapi.Options{Service: &operation.Service{Limiters: limiters.New(memory.New(memory.Options{}))}, Hosts: hosts}
 	for _, c := range change {
 		c(&opts)
 	}

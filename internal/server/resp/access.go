@@ -7,52 +7,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/internal/server/access"
-	"github.com/weirlimit/weir/internal/server/audit"
 )
-
-// rights are the rights of the commands, and of subcommands that need another right. public is for
-// connections without a user too.
-var rights = map[string]access.Right{
-	"auth": public, "hello": public, "quit": public, "reset": public,
-
-	"ping": access.None, "echo": access.None, "select": access.None, "client": access.None, "command": access.None,
-	"info": access.None, "acl": access.None, "multi": access.None, "exec": access.None, "discard": access.None,
-
-	"weir.take": access.Take, "weir.takeupto": access.Take, "weir.takeall": access.Take, "weir.peek": access.Take,
-	"weir.renew": access.Take, "weir.reserve": access.Take, "weir.commit": access.Take,
-	"weir.cancel": access.Take, // of a lease; of any other limit Refund too
-	"cl.throttle": access.Take, "throttle": access.Take,
-	"rl.reduce": access.Take, "rl.get": access.Take, "rl.preduce": access.Take, "rl.pget": access.Take,
-
-	"weir.refund": access.Refund, "weir.reset": access.Refund,
-
-	"weir.check": access.Check, "weir.check.release": access.Check, "weir.check.commit": access.Check,
-	"weir.check.cancel": access.Check, "weir.check.renew": access.Check,
-
-	"client|list": access.Admin, "config": access.Admin,
-}
-
-// public is no right.
-const public access.Right = 1 << 7
-
-// rightOf returns the right of a command. A command that is not listed needs all of them.
-func rightOf(name string) (right access.Right, isPublic bool) {
-	right, ok := rights[name]
-	switch {
-	case !ok:
-		return access.All, false
-	case right == public:
-		return access.None, true
-	}
-	return right, false
-}
-
-func accessCommands() []*command {
-	flags := []string{"noscript", "loading", "stale"}
-	return []*command{
-		{name: "acl", arity: -2, flags: flags, group: "server", run: (*conn).acl, summary: "Tells the user of the connection."},
-	}
-}
 
 // The replies of Redis.
 const (
@@ -148,36 +103,18 @@ func (c *conn) permits(cmd *command) bool {
 	return true
 }
 
-// permitsPart is permits for a subcommand.
-func (c *conn) permitsPart(name string) bool {
-	right, _ := rightOf(name)
-	if c.session == nil || c.user.Has(right) {
-		return true
-	}
-	c.noPermission(name)
-	return false
-}
-
 func (c *conn) noPermission(command string) {
 	c.fail("NOPERM User " + c.user.Name() + " has no permissions to run the '" + command + "' command")
 }
 
-// permitsKey reports whether the user has a right to a key of a limiter, and replies otherwise.
-func (c *conn) permitsKey(right access.Right, name, key string) bool {
-	if c.session == nil || c.user.May(right, name, key) {
+// permitsKey reports whether the user has the right of the command to a key of a limiter, and replies
+// otherwise.
+func (c *conn) permitsKey(name, key string) bool {
+	if c.session == nil || c.user.May(c.last.right, name, key) {
 		return true
 	}
 	c.fail(noKey)
 	return false
-}
-
-// permitsRefund is permits and permitsKey for a command that gives units back.
-func (c *conn) permitsRefund(name, key string) bool {
-	if c.session != nil && !c.user.Has(access.Refund) {
-		c.noPermission(c.last.name)
-		return false
-	}
-	return c.permitsKey(access.Refund, name, key)
 }
 
 // auth is AUTH [user] secret.
@@ -242,25 +179,4 @@ func (c *conn) acl() {
 	default:
 		c.out.bulk(c.user.Name())
 	}
-}
-
-// audit records a call that gave units back.
-func (c *conn) audit(k *call) {
-	if c.server.options.Audit == nil {
-		return
-	}
-	r := audit.Record{
-		Event: k.audited, Protocol: "resp", From: c.net.RemoteAddr().String(), Name: k.name, Limit: k.bound.Limit.String(), Key: k.key,
-		Result: audit.OK,
-	}
-	if k.audited != audit.Reset {
-		r.Units = k.op.Cost
-	}
-	if c.user != nil {
-		r.User = c.user.Name()
-	}
-	if k.err != nil {
-		r.Result = audit.Failed
-	}
-	c.server.options.Audit.Write(r)
 }

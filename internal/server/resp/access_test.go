@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weirlimit/weir/internal/server/access"
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/internal/server/resp"
 	"github.com/weirlimit/weir/policy"
 )
@@ -55,7 +56,7 @@ const (
 // Replies are those of Redis.
 func TestAuth(t *testing.T) {
 	users, _ := usersOf(t, "alice +take ~name:* ~key:a*", "default +@all ~*")
-	_, address := start(t, resp.Options{Users: users})
+	_, address := start(t, resp.Options{Service: &operation.Service{Users: users}})
 	c := dial(t, address)
 	for _, command := range []string{"PING", "WEIR.TAKE k 1/1m", "INFO", "COMMAND COUNT", "CLIENT LIST", "ACL WHOAMI", "MULTI", "EXEC", "CONFIG GET *", "SELECT 0", "CL.THROTTLE k 1 1 1"} {
 		c.expect([2]string{command, noAuth})
@@ -137,7 +138,7 @@ policies:
   - {name: q, match: {path: /p/q}, key: all, limits: [5/1h]}
   - {name: s, match: {path: /p/s}, key: all, limits: [5/1h], mode: shadow}
 `)
-	_, address := start(t, resp.Options{Users: users, Policies: set})
+	_, address := start(t, resp.Options{Service: &operation.Service{Users: users, Policies: set}})
 	of := loggedIn(t, address, "all", "taker", "refunder", "checker", "admin")
 	refused := func(name, command string) {
 		t.Helper()
@@ -199,7 +200,7 @@ policies:
 // A transaction needs its rights when it is queued and when it is carried out.
 func TestRightsOfTransactions(t *testing.T) {
 	users, path := usersOf(t, "all +@all ~*", rightOfTaker)
-	_, address := start(t, resp.Options{Users: users})
+	_, address := start(t, resp.Options{Service: &operation.Service{Users: users}})
 	of := loggedIn(t, address, "all", "taker")
 	of["taker"].expect([2]string{"MULTI", "OK"})
 	of.refused(t, "taker", "WEIR.RESET ab 9/1h NAME api:1")
@@ -241,7 +242,7 @@ func policies(t *testing.T, text string) *policy.Set {
 // A connection without a user may send short commands only.
 func TestStrangersAreBounded(t *testing.T) {
 	users, _ := usersOf(t, "alice +take ~*")
-	_, address := start(t, resp.Options{Users: users})
+	_, address := start(t, resp.Options{Service: &operation.Service{Users: users}})
 	for _, input := range []string{
 		"*2\r\n$4\r\nAUTH\r\n$5000\r\n", "*11\r\n", "AUTH " + strings.Repeat("x", 5000), "*1024\r\n",
 	} {
@@ -269,7 +270,7 @@ func TestRedisCLILogsIn(t *testing.T) {
 		t.Skip(err)
 	}
 	users, _ := usersOf(t, "alice +take ~*")
-	_, address := start(t, resp.Options{Users: users})
+	_, address := start(t, resp.Options{Service: &operation.Service{Users: users}})
 	_, port, _ := strings.Cut(address, ":")
 	run := func(args ...string) string {
 		t.Helper()

@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/internal/server/limiters"
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/internal/server/resp"
 	"github.com/weirlimit/weir/store/memory"
 )
 
 func TestProtocolErrorIsSaidAndEndsTheConnection(t *testing.T) {
-	_, address := start(t, resp.Options{MaxCommand: 2000})
+	_, address := start(t, resp.Options{Service: &operation.Service{}, MaxCommand: 2000})
 	for input, want := range map[string]string{
 		"*1\r\n$4\r\nPING\r\n*1\r\n+PING\r\n" + strings.Repeat("x", 100_000): "+PONG\r\n-ERR Protocol error: expected '$', got '+'\r\n",
 		"*1025\r\n":               "-ERR Protocol error: invalid multibulk length\r\n",
@@ -37,7 +38,7 @@ func TestProtocolErrorIsSaidAndEndsTheConnection(t *testing.T) {
 }
 
 func TestLargestCommandIsCarriedOut(t *testing.T) {
-	_, address := start(t, resp.Options{})
+	_, address := start(t, resp.Options{Service: &operation.Service{}})
 	c := dial(t, address)
 	for _, size := range []int{10, 4096, 16 << 10, 40_000, 1<<20 - 100, 20, 1<<20 - 100} {
 		text := strings.Repeat("x", size)
@@ -53,7 +54,7 @@ func TestLargestCommandIsCarriedOut(t *testing.T) {
 }
 
 func TestConnectionsBeyondTheMostAreTold(t *testing.T) {
-	server, address := start(t, resp.Options{MaxConnections: 2})
+	server, address := start(t, resp.Options{Service: &operation.Service{}, MaxConnections: 2})
 	first, second := dial(t, address), dial(t, address)
 	first.do("PING")
 	second.do("PING")
@@ -118,7 +119,7 @@ func serveOnPipes(t *testing.T, o resp.Options) (*resp.Server, pipes) {
 
 func TestClientThatDoesNotReadIsCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, p := serveOnPipes(t, resp.Options{WriteTimeout: 10 * time.Second})
+		server, p := serveOnPipes(t, resp.Options{Service: &operation.Service{}, WriteTimeout: 10 * time.Second})
 		deaf, quiet := p.dial(), p.dial()
 		if _, err := io.WriteString(deaf, "PING\r\n"); err != nil {
 			t.Fatal(err)
@@ -142,7 +143,7 @@ func TestClientThatDoesNotReadIsCut(t *testing.T) {
 
 func TestIdleClientIsCutByOption(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, p := serveOnPipes(t, resp.Options{IdleTimeout: time.Minute})
+		server, p := serveOnPipes(t, resp.Options{Service: &operation.Service{}, IdleTimeout: time.Minute})
 		idle, busy := p.dial(), p.dial()
 		for range 20 {
 			if _, err := io.WriteString(busy, "PING\r\n"); err != nil {
@@ -165,7 +166,7 @@ func TestIdleClientIsCutByOption(t *testing.T) {
 }
 
 func TestRepliesAreWrittenBeforeTheyAreMany(t *testing.T) {
-	_, address := start(t, resp.Options{})
+	_, address := start(t, resp.Options{Service: &operation.Service{}})
 	c := dial(t, address)
 	const n = 500
 	go func() { _, _ = io.WriteString(c, strings.Repeat("COMMAND DOCS\r\n", n)) }()

@@ -17,6 +17,7 @@ import (
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/internal/server/checks"
 	"github.com/weirlimit/weir/internal/server/limiters"
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/internal/server/resp"
 	"github.com/weirlimit/weir/policy"
 	"github.com/weirlimit/weir/store"
@@ -58,7 +59,7 @@ func (planned) Grants(f func(*policy.Grant) error) error {
 }
 
 func TestChecks(t *testing.T) {
-	_, address := start(t, resp.Options{Policies: ruled(t, newStoppedClock())})
+	_, address := start(t, resp.Options{Service: &operation.Service{Policies: ruled(t, newStoppedClock())}})
 	c := dial(t, address)
 	c.expect([][2]string{
 		{`WEIR.CHECK METHOD POST PATH /login IP 192.0.2.7`, "[1 2 1 0 1000000 0 []  [[login 2/2s enforced 1 2 1 0 1000000 0] [login 1/1s candidate 1 1 0 0 1000000 0]]]"},
@@ -96,7 +97,7 @@ func TestChecks(t *testing.T) {
 }
 
 func TestNoPolicies(t *testing.T) {
-	server, address := start(t, resp.Options{})
+	server, address := start(t, resp.Options{Service: &operation.Service{}})
 	c := dial(t, address)
 	for _, command := range []string{"WEIR.CHECK PATH /", "WEIR.CHECK.RELEASE t", "WEIR.CHECK.COMMIT t 1", "WEIR.CHECK.CANCEL t", "WEIR.CHECK.RENEW t"} {
 		if got := c.do(command); got != "ERR this server has no policies; weir serve --config weir.yaml has those of the file" {
@@ -117,7 +118,7 @@ func token(t *testing.T, reply string) string {
 }
 
 func TestLeasesAndReservationsOfChecks(t *testing.T) {
-	_, address := start(t, resp.Options{Policies: ruled(t, memory.New(memory.Options{}))})
+	_, address := start(t, resp.Options{Service: &operation.Service{Policies: ruled(t, memory.New(memory.Options{}))}})
 	c := dial(t, address)
 	const work = "WEIR.CHECK PATH /work HEADER X-Key k"
 	first := token(t, c.do(work))
@@ -164,7 +165,7 @@ func TestLeasesAndReservationsOfChecks(t *testing.T) {
 // A store of policies that fails decides as they say; its error goes to the log.
 func TestChecksWhoseStoreFails(t *testing.T) {
 	var log safeText
-	server, address := start(t, resp.Options{Policies: ruled(t, unreachable{memory.New(memory.Options{})}), Logger: newLogger(&log)})
+	server, address := start(t, resp.Options{Service: &operation.Service{Policies: ruled(t, unreachable{memory.New(memory.Options{})}), Log: newLogger(&log)}})
 	if got := dial(t, address).do("WEIR.CHECK METHOD POST PATH /login IP 192.0.2.7"); got != "[0 2 0 1000000 0 0 [login]  [[login 2/2s enforced 0 2 0 1000000 0 0]]]" {
 		t.Errorf("got %s", got)
 	}
@@ -215,7 +216,7 @@ func TestChecksOverAWaitingStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f.Store = memory.New(memory.Options{})
 		p := newPipes()
-		server := resp.New(resp.Options{Limiters: limiters.New(f), Policies: ruled(t, f), Waits: true})
+		server := resp.New(resp.Options{Service: &operation.Service{Limiters: limiters.New(f), Policies: ruled(t, f), Waits: true}})
 		go func() { _ = server.Serve(p) }()
 		nc := p.dial()
 		defer nc.Close()
@@ -260,7 +261,7 @@ func TestChecksByRedisCLI(t *testing.T) {
 	if _, err := exec.LookPath("redis-cli"); err != nil {
 		lacking(t, "redis-cli")
 	}
-	_, address := start(t, resp.Options{Policies: ruled(t, newStoppedClock())})
+	_, address := start(t, resp.Options{Service: &operation.Service{Policies: ruled(t, newStoppedClock())}})
 	cli := func(args ...string) string {
 		return run(t, "redis-cli", append([]string{"-p", port(t, address)}, args...)...)
 	}
@@ -276,7 +277,7 @@ func TestChecksByRedisPy(t *testing.T) {
 	if exec.Command(python, "-c", "import redis").Run() != nil {
 		lacking(t, "python3-redis")
 	}
-	_, address := start(t, resp.Options{Policies: ruled(t, memory.New(memory.Options{}))})
+	_, address := start(t, resp.Options{Service: &operation.Service{Policies: ruled(t, memory.New(memory.Options{}))}})
 	sameLines(t, run(t, python, "testdata/check.py", port(t, address)), `
 login [1, 1, 0] ['login']
 limits ['login', '2/2s', 'enforced']
@@ -295,7 +296,7 @@ func FuzzCheck(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	_, address := start(f, resp.Options{Policies: ruled(f, memory.New(memory.Options{MaxKeys: 1000}))})
+	_, address := start(f, resp.Options{Service: &operation.Service{Policies: ruled(f, memory.New(memory.Options{MaxKeys: 1000}))}})
 	f.Fuzz(func(t *testing.T, words string) {
 		args := strings.Split(words, "\n")
 		if len(args) > 1000 {
@@ -314,7 +315,7 @@ func FuzzCheck(f *testing.F) {
 }
 
 func BenchmarkCheck(b *testing.B) {
-	_, address := start(b, resp.Options{Policies: ruled(b, memory.New(memory.Options{}))})
+	_, address := start(b, resp.Options{Service: &operation.Service{Policies: ruled(b, memory.New(memory.Options{}))}})
 	c := dial(b, address)
 	var pipeline strings.Builder
 	for i := range 100 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/internal/server/resp"
 )
 
@@ -54,7 +55,7 @@ func TestRedisCLI(t *testing.T) {
 	if _, err := exec.LookPath("redis-cli"); err != nil {
 		lacking(t, "redis-cli")
 	}
-	_, address := start(t, resp.Options{})
+	_, address := start(t, resp.Options{Service: &operation.Service{}})
 	cli := func(args ...string) string {
 		return run(t, "redis-cli", append([]string{"--no-auth-warning", "-p", port(t, address)}, args...)...)
 	}
@@ -78,7 +79,7 @@ func TestRedisBenchmark(t *testing.T) {
 	if _, err := exec.LookPath("redis-benchmark"); err != nil {
 		lacking(t, "redis-benchmark")
 	}
-	server, address := start(t, resp.Options{})
+	server, address := start(t, resp.Options{Service: &operation.Service{}})
 	out := run(t, "redis-benchmark", "-p", port(t, address), "-n", "2000", "-c", "10", "-P", "16", "-r", "100", "--csv",
 		"WEIR.TAKE", "key:__rand_int__", "5/8760h")
 	if !strings.Contains(out, "WEIR.TAKE") || strings.Contains(out, "WARN") {
@@ -96,7 +97,7 @@ func TestRedisPy(t *testing.T) {
 	if exec.Command(python, "-c", "import redis").Run() != nil {
 		lacking(t, "python3-redis")
 	}
-	_, address := start(t, resp.Options{})
+	_, address := start(t, resp.Options{Service: &operation.Service{}})
 	sameLines(t, run(t, python, "testdata/client.py", port(t, address)), `
 ping True
 echo hello
@@ -121,7 +122,7 @@ func TestNodeRedis(t *testing.T) {
 	if _, err := os.Stat("testdata/node/node_modules/redis"); err != nil {
 		lacking(t, "the redis package for Node (npm ci --prefix server/resp/testdata/node)")
 	}
-	_, address := start(t, resp.Options{})
+	_, address := start(t, resp.Options{Service: &operation.Service{}})
 	var want strings.Builder
 	for _, protocol := range []string{"2", "3"} {
 		want.WriteString(strings.ReplaceAll(`

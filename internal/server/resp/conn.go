@@ -8,9 +8,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/internal/server/access"
 	"github.com/weirlimit/weir/internal/server/guard"
 	"github.com/weirlimit/weir/internal/server/latency"
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -27,31 +29,33 @@ type conn struct {
 	need       int // how much of that there must be before parsing is of use
 	args       [][]byte
 	out        replies
-	held       int64 // of out, in the server's account of what is long
-	batch      batch
-	calls      []call // put off, where the store waits for an engine
-	callBytes  int    // of calls; beyond usualCalls they are in the server's account
+	held       int64     // of out, in the server's account of what is long
+	queue      []pending // decisions whose replies are not written yet
+	queueBytes int       // of the queue; beyond usualQueue they are in the server's account
+	scratch    call      // of newCall
 	pending    transaction
 	session    *access.Session // nil: there are no users
 	user       *access.User    // of the session, as of the last command
 
 	last         *command // the command of the name that came last
 	lastName     []byte
-	name         [maxName]byte // room for a name in upper case
-	text         []byte        // room for a limit text
-	throttled    *store.Bound  // what is bound for lastThrottle
+	name         [maxName]byte   // room for a name in upper case
+	limit        []byte          // room for a limit text
+	requests     []store.KeyCost // room for takes that are decided together
+	decisions    []algorithm.Decision
+	throttled    *store.Bound // what is bound for lastThrottle
 	lastThrottle throttle
 	mute         muting
 	loud         int // bytes of out for the client, during a command whose replies are dropped
 	closing      bool
-	counts       Counts
+	counts       operation.Counts
 	decided      latency.Batch // since began
 	began        time.Time     // the end of the last read, or of a long write after it
 	waited       time.Duration // for the client to read, since a shutdown began
 
 	// These are read by others.
 	about  atomic.Pointer[about]
-	shown  [7]atomic.Int64
+	shown  operation.Counters
 	rounds atomic.Uint64 // odd while the connection waits for input
 	writes atomic.Uint64 // odd while replies are being written
 	// unfinished numbers the command or transaction that has arrived in part. 0: none.
@@ -197,7 +201,7 @@ func (c *conn) close() {
 	defer func() { _ = c.net.Close() }()
 	c.hold(0)
 	c.holdReplies(0)
-	c.holdCalls(0)
+	c.holdQueue(0)
 	c.forgetTransaction()
 	c.in = nil
 	c.publish()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/internal/server/limiters"
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/store/memory"
 )
 
@@ -39,7 +40,7 @@ func (s *script) SetReadDeadline(time.Time) error  { return nil }
 func (s *script) SetWriteDeadline(time.Time) error { return nil }
 
 func newTestServer() *Server {
-	return New(Options{Limiters: limiters.New(memory.New(memory.Options{MaxKeys: 1000})), TrustClientTime: true})
+	return New(Options{Service: &operation.Service{Limiters: limiters.New(memory.New(memory.Options{MaxKeys: 1000})), TrustClientTime: true}})
 }
 
 func pipeline(n int, command string) []byte {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/internal/server/resp"
 )
 
@@ -12,7 +13,7 @@ const noPassword = "ERR AUTH <password> called without any password configured f
 	"Are you sure your configuration is correct?"
 
 func TestConnectionCommandsAnswerAsClientsExpect(t *testing.T) {
-	_, address := start(t, resp.Options{})
+	_, address := start(t, resp.Options{Service: &operation.Service{}})
 	dial(t, address).expect([][2]string{
 		{"PING", "PONG"},
 		{"ping hello", "hello"},
@@ -52,7 +53,7 @@ func TestConnectionCommandsAnswerAsClientsExpect(t *testing.T) {
 }
 
 func TestHelloChoosesTheProtocol(t *testing.T) {
-	_, address := start(t, resp.Options{Version: "1.2.3"})
+	_, address := start(t, resp.Options{Service: &operation.Service{}, Version: "1.2.3"})
 	c := dial(t, address)
 	hello := "server weir version 7.0.0 weir_version 1.2.3 proto %s id 1 mode standalone role master modules []"
 	two, three := "["+strings.Replace(hello, "%s", "2", 1)+"]", "{"+strings.Replace(hello, "%s", "3", 1)+"}"
@@ -83,7 +84,7 @@ func TestHelloChoosesTheProtocol(t *testing.T) {
 }
 
 func TestInfoTellsOfTheServer(t *testing.T) {
-	_, address := start(t, resp.Options{Version: "1.2.3", MaxConnections: 7})
+	_, address := start(t, resp.Options{Service: &operation.Service{}, Version: "1.2.3", MaxConnections: 7})
 	c := dial(t, address)
 	c.do(`WEIR.TAKE k "1/1h"`)
 	c.do(`WEIR.TAKE k "1/1h"`)
@@ -112,7 +113,7 @@ func TestInfoTellsOfTheServer(t *testing.T) {
 }
 
 func TestCommandTellsOfEveryCommand(t *testing.T) {
-	_, address := start(t, resp.Options{})
+	_, address := start(t, resp.Options{Service: &operation.Service{}})
 	c := dial(t, address)
 	all, docs := c.do("COMMAND"), c.do("COMMAND DOCS")
 	names := strings.Fields(strings.Trim(c.do("COMMAND LIST"), "[]"))
@@ -140,7 +141,7 @@ func TestHTTPIsHungUpOn(t *testing.T) {
 	for _, method := range []string{"GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "CONNECT", "TRACE", "WEIR.RESET"} {
 		requests = append(requests, method+" /x HTTP/1.1\r\nContent-Length: 20\r\n\r\n")
 	}
-	_, address := start(t, resp.Options{})
+	_, address := start(t, resp.Options{Service: &operation.Service{}})
 	c := dial(t, address)
 	c.do("WEIR.TAKE k 1/1h")
 	for _, request := range requests {
@@ -161,7 +162,7 @@ func TestHTTPIsHungUpOn(t *testing.T) {
 }
 
 func TestRepliesCanBeTurnedOff(t *testing.T) {
-	_, address := start(t, resp.Options{})
+	_, address := start(t, resp.Options{Service: &operation.Service{}})
 	c := dial(t, address)
 	c.send("PING 1\r\nCLIENT REPLY SKIP\r\nPING 2\r\nPING 3\r\nCLIENT REPLY OFF\r\n" +
 		"WEIR.TAKE k 3/1h\r\nNONSENSE\r\nCLIENT REPLY SKIP\r\nPING 4\r\nWEIR.TAKE k 3/1h\r\n" +

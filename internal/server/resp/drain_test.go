@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/internal/server/limiters"
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/internal/server/resp"
 	"github.com/weirlimit/weir/store/memory"
 )
@@ -21,12 +22,12 @@ func TestShutdownLosesNoReply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := resp.New(resp.Options{Limiters: limiters.New(memory.New(memory.Options{}))})
+	server := resp.New(resp.Options{Service: &operation.Service{Limiters: limiters.New(memory.New(memory.Options{}))}})
 	served, down := make(chan error, 1), make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	c := dial(t, l.Addr().String())
 	go func() { _, _ = io.WriteString(c, strings.Repeat(array("WEIR.TAKE", "k", "3/1h"), 200_000)) }()
-	eventually(t, "commands arrive", func() bool { return server.Stats().Commands > 0 })
+	eventually(t, "commands arrive", func() bool { return server.Stats().Requests > 0 })
 	go func() { down <- server.Shutdown(context.Background()) }()
 	if err := <-served; err != nil {
 		t.Errorf("Serve: %v", err)
@@ -37,14 +38,14 @@ func TestShutdownLosesNoReply(t *testing.T) {
 	if err := <-down; err != nil {
 		t.Errorf("Shutdown: %v", err)
 	}
-	if done := server.Stats().Commands; int64(replies) != done {
+	if done := server.Stats().Requests; int64(replies) != done {
 		t.Errorf("%d commands were carried out, and %d replies came", done, replies)
 	}
 }
 
 func TestShutdownCarriesOutWhatWaitsBehindRepliesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, p := serveOnPipes(t, resp.Options{})
+		server, p := serveOnPipes(t, resp.Options{Service: &operation.Service{}})
 		c, down := p.dial(), make(chan error, 1)
 		go func() {
 			for _, command := range []string{"ECHO 1\r\n", "ECHO 2\r\n", "ECHO 3\r\n"} {

@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/internal/server/limiters"
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/internal/server/resp"
 )
 
 func TestRedisCellThrottle(t *testing.T) {
 	clock := newStoppedClock()
-	_, address := start(t, resp.Options{Limiters: limiters.New(clock)})
+	_, address := start(t, resp.Options{Service: &operation.Service{Limiters: limiters.New(clock)}})
 	c := dial(t, address)
 	c.expect([][2]string{
 		// The example of redis-cell's own page: max_burst 15, 30 per 60 s.
@@ -38,7 +39,7 @@ func TestRedisCellThrottle(t *testing.T) {
 
 func TestThrottlecrabThrottle(t *testing.T) {
 	clock := newStoppedClock()
-	_, address := start(t, resp.Options{Limiters: limiters.New(clock)})
+	_, address := start(t, resp.Options{Service: &operation.Service{Limiters: limiters.New(clock)}})
 	c := dial(t, address)
 	c.expect([][2]string{
 		{"THROTTLE k 2 100 60", "[1 2 1 1 0]"},
@@ -53,7 +54,7 @@ func TestThrottlecrabThrottle(t *testing.T) {
 }
 
 func TestThrottleRefusesWhatMakesNoSense(t *testing.T) {
-	_, address := start(t, resp.Options{MaxKey: 3})
+	_, address := start(t, resp.Options{Service: &operation.Service{}, MaxKey: 3})
 	dial(t, address).expect([][2]string{
 		{"CL.THROTTLE k 1 1", "ERR wrong number of arguments for 'cl.throttle' command"},
 		{"CL.THROTTLE k 1 1 1 1 1", "ERR wrong number of arguments for 'cl.throttle' command"},
@@ -73,7 +74,7 @@ func TestThrottleRefusesWhatMakesNoSense(t *testing.T) {
 
 func TestBucketsAnswerTheTokensBeforeTaking(t *testing.T) {
 	clock := newStoppedClock()
-	_, address := start(t, resp.Options{Limiters: limiters.New(clock)})
+	_, address := start(t, resp.Options{Service: &operation.Service{Limiters: limiters.New(clock)}})
 	c := dial(t, address)
 	c.expect([][2]string{
 		// The example of smyte's own page.
@@ -97,7 +98,7 @@ func TestBucketsAnswerTheTokensBeforeTaking(t *testing.T) {
 }
 
 func TestBucketsAreThoseOfALimitText(t *testing.T) {
-	_, address := start(t, resp.Options{})
+	_, address := start(t, resp.Options{Service: &operation.Service{}})
 	c := dial(t, address)
 	c.expect([][2]string{
 		{"RL.REDUCE k 10 86400 REFILL 2 TAKE 3", "10"},
@@ -112,7 +113,7 @@ func TestBucketsAreThoseOfALimitText(t *testing.T) {
 }
 
 func TestBucketsTakeTheTimeOfATrustedClient(t *testing.T) {
-	_, address := start(t, resp.Options{TrustClientTime: true})
+	_, address := start(t, resp.Options{Service: &operation.Service{TrustClientTime: true}})
 	dial(t, address).expect([][2]string{
 		{"RL.REDUCE k 1 10 AT 1700000000", "1"},
 		{"RL.REDUCE k 1 10 AT 1700000009", "0"},
@@ -124,7 +125,7 @@ func TestBucketsTakeTheTimeOfATrustedClient(t *testing.T) {
 }
 
 func TestBucketsRefuseWhatMakesNoSense(t *testing.T) {
-	_, address := start(t, resp.Options{})
+	_, address := start(t, resp.Options{Service: &operation.Service{}})
 	number := "; accepted: a whole number from 1 to 9223372036854775807"
 	dial(t, address).expect([][2]string{
 		{"RL.REDUCE k 1", "ERR wrong number of arguments for 'rl.reduce' command"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weirlimit/weir/internal/server/latency"
 	"github.com/weirlimit/weir/internal/server/limiters"
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/internal/server/resp"
 	"github.com/weirlimit/weir/store/memory"
 )
@@ -18,7 +19,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	server := resp.New(resp.Options{Limiters: limiters.New(memory.New(memory.Options{}))})
+	server := resp.New(resp.Options{Service: &operation.Service{Limiters: limiters.New(memory.New(memory.Options{}))}})
 	go func() {
 		if err := server.Serve(l); err != nil {
 			log.Print(err)
@@ -38,7 +39,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	stats := server.Stats()
-	fmt.Println(stats.Commands, "commands,", stats.Allowed, "admitted")
+	fmt.Println(stats.Requests, "commands,", stats.Allowed, "admitted")
 	fmt.Println(server.Decisions()[latency.Take].Snapshot().Count, "measured")
 	// Output:
 	// *5

@@ -40,8 +40,8 @@ func TestIdleConnectionsGiveTheirBuffersBack(t *testing.T) {
 			converse(t, client, append(busy, pipeline(1, "PING")...), "+PONG\r\n")
 			synctest.Wait()
 			c := s.only()
-			if len(c.in) < leastInput || cap(c.args) < mostArgs || cap(c.calls) == 0 {
-				t.Errorf("a busy connection has %d bytes for input, %d arguments, %d calls", len(c.in), cap(c.args), cap(c.calls))
+			if len(c.in) < leastInput || cap(c.args) < mostArgs || cap(c.queue) == 0 {
+				t.Errorf("a busy connection has %d bytes for input, %d arguments, %d queued", len(c.in), cap(c.args), cap(c.queue))
 			}
 			began := time.Now()
 			for time.Since(began) < shrinkTime+10*time.Second {
@@ -49,8 +49,8 @@ func TestIdleConnectionsGiveTheirBuffersBack(t *testing.T) {
 				time.Sleep(5 * time.Second)
 				synctest.Wait()
 			}
-			if len(c.in) != idleInput || c.args != nil || c.calls != nil || c.out.buf != nil || c.batch.requests != nil {
-				t.Errorf("an idle connection has %d bytes for input, %d arguments, %d calls, %d bytes for replies", len(c.in), cap(c.args), cap(c.calls), cap(c.out.buf))
+			if len(c.in) != idleInput || c.args != nil || c.queue != nil || c.out.buf != nil || c.requests != nil {
+				t.Errorf("an idle connection has %d bytes for input, %d arguments, %d queued, %d bytes for replies", len(c.in), cap(c.args), cap(c.queue), cap(c.out.buf))
 			}
 			if idle := c.idle(time.Now()); idle < shrinkTime {
 				t.Errorf("CLIENT LIST has it idle for %v", idle)

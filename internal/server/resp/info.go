@@ -5,14 +5,17 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/weirlimit/weir/internal/server/access"
 )
 
 func serverCommands() []*command {
 	flags := []string{"loading", "stale"}
 	return []*command{
-		{name: "command", arity: -1, flags: flags, group: "server", run: (*conn).catalogue, summary: "Tells of the commands."},
-		{name: "info", arity: -1, flags: flags, group: "server", run: (*conn).info, summary: "Tells of the server."},
-		{name: "config", arity: -2, flags: flags, group: "server", run: (*conn).config, summary: "Tells of a few parameters."},
+		{name: "command", anyUser: true, arity: -1, flags: flags, group: "server", run: (*conn).catalogue, summary: "Tells of the commands."},
+		{name: "info", anyUser: true, arity: -1, flags: flags, group: "server", run: (*conn).info, summary: "Tells of the server."},
+		{name: "config", right: access.Admin, arity: -2, flags: flags, group: "server", run: (*conn).config, summary: "Tells of a few parameters."},
+		{name: "acl", anyUser: true, arity: -2, flags: append([]string{"noscript"}, flags...), group: "server", run: (*conn).acl, summary: "Tells the user of the connection."},
 	}
 }
 
@@ -63,7 +66,7 @@ func (s *Server) info(now time.Time) []section {
 		{"Persistence", []string{"loading:0"}},
 		{"Stats", []string{
 			"total_connections_received:" + decimal(stats.Accepted), "rejected_connections:" + decimal(stats.Refused),
-			"cut_connections:" + decimal(stats.Cut), "total_commands_processed:" + decimal(stats.Commands),
+			"cut_connections:" + decimal(stats.Cut), "total_commands_processed:" + decimal(stats.Requests),
 			"total_error_replies:" + decimal(stats.Errors), "requests_allowed:" + decimal(stats.Allowed),
 			"requests_denied:" + decimal(stats.Denied),
 		}},

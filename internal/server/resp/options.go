@@ -1,52 +1,23 @@
 package resp
 
 import (
-	"log/slog"
+	"cmp"
 	"time"
 
-	"github.com/weirlimit/weir/internal/server/access"
-	"github.com/weirlimit/weir/internal/server/audit"
-	"github.com/weirlimit/weir/internal/server/checks"
-	"github.com/weirlimit/weir/internal/server/guard"
-	"github.com/weirlimit/weir/internal/server/limiters"
-	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/internal/server/operation"
 )
 
-// Options for New. Limiters is required; the zero value of every other field stands for its default.
+// Options for New. The zero value of every field but the Service stands for its default.
 type Options struct {
-	// Limiters are the limiters that commands name.
-	Limiters *limiters.Set
-	// Users are the users who may connect, with their rights. Nil: everybody may do everything.
-	Users *access.Users
-	// Audit records refunds, resets and cancellations. Nil: nothing does.
-	Audit *audit.Log
+	// Service runs the operations. Required.
+	*operation.Service
 	// AuthTimeout is how long a connection may have no user before it is cut; it may be half as much
 	// again. Default: 10s.
 	AuthTimeout time.Duration
-	// Policies decide on what WEIR.CHECK asks. Nil: that is an error.
-	Policies checks.Policies
-	// TrustClientTime accepts AT, by which a client says what time it is. A client that can set the time can
-	// evade any limit.
-	TrustClientTime bool
-	// OnStoreError is the decision on takes and peeks while the store fails, unless the command says
-	// otherwise (ONERROR). Policies have their own. Default: store.Deny, an error reply.
-	OnStoreError store.OnError
-	// Waits says that the store waits for an engine. Commands that come together are then decided together: up to 64 at once for
-	// each connection, those for one key in their order.
-	Waits bool
-	// Timeout bounds how long the commands that come together may wait for an engine. A store has a shorter one for each.
-	// Default: 10s.
-	Timeout time.Duration
 	// Store is the kind of store, as INFO tells it. Default: "memory".
 	Store string
 	// Version is weir's own, as INFO tells it. Default: "dev".
 	Version string
-	// Panics recovers from panics. Default: a Panics with Logger.
-	Panics *guard.Panics
-	// Logger is told of failures that clients only see as an error without a reason, at most one a second.
-	// Default: none.
-	Logger *slog.Logger
-
 	// MaxConnections is how many clients may be connected at once. One more gets an error, and is
 	// closed. Default: 10,000.
 	MaxConnections int
@@ -89,29 +60,15 @@ const (
 )
 
 func (o Options) withDefaults() Options {
-	o.Version = orDefault(o.Version, "dev")
-	o.Store = orDefault(o.Store, "memory")
-	o.Timeout = orDefault(o.Timeout, 10*time.Second)
-	o.AuthTimeout = orDefault(o.AuthTimeout, 10*time.Second)
-	o.MaxConnections = orDefault(o.MaxConnections, 10_000)
-	o.MaxCommand = min(max(orDefault(o.MaxCommand, mostCommand), 1<<10), mostCommand)
-	o.MaxKey = orDefault(o.MaxKey, 64<<10)
-	o.MaxBuffered = orDefault(o.MaxBuffered, 256<<20)
-	o.CommandTimeout = orDefault(o.CommandTimeout, 10*time.Second)
-	o.WriteTimeout = orDefault(o.WriteTimeout, 10*time.Second)
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Panics == nil {
-		o.Panics = guard.NewPanics(o.Logger)
-	}
+	o.Version = cmp.Or(o.Version, "dev")
+	o.Store = cmp.Or(o.Store, "memory")
+	o.AuthTimeout = cmp.Or(o.AuthTimeout, 10*time.Second)
+	o.MaxConnections = cmp.Or(o.MaxConnections, 10_000)
+	o.MaxCommand = min(max(cmp.Or(o.MaxCommand, mostCommand), 1<<10), mostCommand)
+	o.MaxKey = cmp.Or(o.MaxKey, 64<<10)
+	o.MaxBuffered = cmp.Or(o.MaxBuffered, 256<<20)
+	o.CommandTimeout = cmp.Or(o.CommandTimeout, 10*time.Second)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 10*time.Second)
+	o.Service.WithDefaults()
 	return o
-}
-
-func orDefault[T comparable](value, standard T) T {
-	var zero T
-	if value == zero {
-		return standard
-	}
-	return value
 }

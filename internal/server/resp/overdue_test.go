@@ -14,6 +14,7 @@ import (
 
 	"github.com/weirlimit/weir/internal/server/guard"
 	"github.com/weirlimit/weir/internal/server/limiters"
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/internal/server/resp"
 	"github.com/weirlimit/weir/store/memory"
 )
@@ -70,7 +71,7 @@ func TestUnfinishedCommandsAreCut(t *testing.T) {
 		"a long transaction that ended":       {heavy + "EXEC\r\n", "", false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			server, p := serveOnPipes(t, resp.Options{CommandTimeout: 10 * time.Second})
+			server, p := serveOnPipes(t, resp.Options{Service: &operation.Service{}, CommandTimeout: 10 * time.Second})
 			c := p.dial()
 			go func() { _, _ = io.Copy(io.Discard, c) }()
 			_, _ = io.WriteString(c, test.before)
@@ -99,7 +100,7 @@ func TestUnfinishedCommandsAreCut(t *testing.T) {
 // commands.
 func TestUnfinishedCommandsLeaveRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, p := serveOnPipes(t, resp.Options{MaxBuffered: 16 << 20})
+		server, p := serveOnPipes(t, resp.Options{Service: &operation.Service{}, MaxBuffered: 16 << 20})
 		var all []net.Conn
 		for range 248 {
 			c := p.dialFrom("192.0.2.1")
@@ -122,7 +123,7 @@ func TestUnfinishedCommandsLeaveRoom(t *testing.T) {
 func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := new(safeText)
-		server, p := serveOnPipes(t, resp.Options{MaxConnections: 8, MaxPerAddress: 2, Logger: newLogger(log)})
+		server, p := serveOnPipes(t, resp.Options{Service: &operation.Service{Log: newLogger(log)}, MaxConnections: 8, MaxPerAddress: 2})
 		var all []net.Conn
 		for _, test := range []struct{ address, refusal string }{
 			{"192.0.2.1", ""},
@@ -169,7 +170,7 @@ func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
 
 func TestHTTPIsCounted(t *testing.T) {
 	log := new(safeText)
-	server, address := start(t, resp.Options{Logger: newLogger(log)})
+	server, address := start(t, resp.Options{Service: &operation.Service{Log: newLogger(log)}})
 	for range 3 {
 		c := dial(t, address)
 		c.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -188,9 +189,7 @@ func TestHTTPIsCounted(t *testing.T) {
 func TestClientThatWaitsForTheStoreIsNotIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := slowStore{memory.New(memory.Options{})}
-		server, p := resp.New(resp.Options{
-			Limiters: limiters.New(slow), IdleTimeout: time.Second, CommandTimeout: time.Second, WriteTimeout: time.Second,
-		}), newPipes()
+		server, p := resp.New(resp.Options{Service: &operation.Service{Limiters: limiters.New(slow)}, IdleTimeout: time.Second, CommandTimeout: time.Second, WriteTimeout: time.Second}), newPipes()
 		go func() { _ = server.Serve(p) }()
 		c := p.dial()
 		var reading sync.WaitGroup

@@ -9,6 +9,7 @@ import (
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/internal/server/guard"
 	"github.com/weirlimit/weir/internal/server/limiters"
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/internal/server/resp"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/memory"
@@ -61,9 +62,7 @@ func TestPanicEndsItsConnectionOnly(t *testing.T) {
 	} {
 		log := new(safeText)
 		panics := guard.NewPanics(newLogger(log))
-		server, address := start(t, resp.Options{
-			Limiters: limiters.New(panicStore{memory.New(memory.Options{})}), Waits: test.waits, Panics: panics,
-		})
+		server, address := start(t, resp.Options{Service: &operation.Service{Limiters: limiters.New(panicStore{memory.New(memory.Options{})}), Waits: test.waits, Panics: panics}})
 		other := dial(t, address)
 		other.do("PING")
 		c := dial(t, address)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weirlimit/weir/internal/server/limiters"
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/internal/server/resp"
 	"github.com/weirlimit/weir/store/memory"
 )
@@ -39,7 +40,7 @@ func session(prefix string) string {
 }
 
 func TestSplittingTheInputChangesNothing(t *testing.T) {
-	_, address := start(t, resp.Options{TrustClientTime: true})
+	_, address := start(t, resp.Options{Service: &operation.Service{TrustClientTime: true}})
 	run := func(input string, cut int) string {
 		c := dial(t, address)
 		defer c.Close()
@@ -98,7 +99,7 @@ func verdicts(replies []string) string {
 func TestPipelineAnswersAsOneByOne(t *testing.T) {
 	lines := pipelineOfTakes(3000)
 	run := func(each int) string {
-		_, address := start(t, resp.Options{Limiters: limiters.New(memory.New(memory.Options{}))})
+		_, address := start(t, resp.Options{Service: &operation.Service{Limiters: limiters.New(memory.New(memory.Options{}))}})
 		c := dial(t, address)
 		var replies []string
 		for i := 0; i < len(lines); i += each {

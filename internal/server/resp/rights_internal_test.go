@@ -3,6 +3,8 @@ package resp
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,23 +12,35 @@ import (
 	"github.com/weirlimit/weir/internal/server/guard"
 )
 
-// Each command has a right, and each right a command.
+// A command that decides needs a right, and so does one that shows other connections or parameters. A
+// command without a right in its table needs all.
 func TestEachCommandHasARight(t *testing.T) {
-	all := commands()
-	for name, cmd := range all {
-		right, ok := rights[cmd.name]
+	public, anyUser := []string{}, []string{}
+	for _, cmd := range commands() {
 		switch {
-		case !ok:
-			t.Errorf("command %s has no right: it is in no line of rights", name)
-		case cmd.decides && (right == access.None || right == public):
-			t.Errorf("command %s decides, and needs no right", name)
+		case cmd.public:
+			public = append(public, cmd.name)
+		case cmd.anyUser:
+			anyUser = append(anyUser, cmd.name)
+		case cmd.right == access.None:
+			t.Errorf("command %s needs no right", cmd.name)
+		case cmd.decides() && cmd.right&(access.Take|access.Check|access.Refund) != cmd.right:
+			t.Errorf("command %s decides, and needs the right %v", cmd.name, cmd.right)
+		}
+		if cmd.decides() && (cmd.public || cmd.anyUser) {
+			t.Errorf("command %s decides, and is for everybody", cmd.name)
 		}
 	}
-	if n := len(all) + 1; len(rights) != n { // client|list
-		t.Errorf("%d rights for %d commands and subcommands", len(rights), n)
+	slices.Sort(public)
+	slices.Sort(anyUser)
+	if got, want := strings.Join(public, " "), "auth hello quit reset"; got != want {
+		t.Errorf("for connections without a user are %s, want %s", got, want)
 	}
-	if right, public := rightOf("a.new.command"); right != access.All || public {
-		t.Errorf("a command without a right has %v", right)
+	if got, want := strings.Join(anyUser, " "), "acl client command discard echo exec info multi ping select"; got != want {
+		t.Errorf("for any user are %s, want %s", got, want)
+	}
+	if new := (&command{name: "a.new.command"}); rightOf(new) != access.All {
+		t.Errorf("a command without a right has %v", rightOf(new))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirlimit/weir/internal/server/guard"
 	"github.com/weirlimit/weir/internal/server/latency"
+	"github.com/weirlimit/weir/internal/server/operation"
 )
 
 // A Server serves the Redis protocol. Make one with New.
@@ -25,7 +26,6 @@ type Server struct {
 	started  time.Time
 	buffered atomic.Int64 // bytes of buffers, beyond what is usual for each
 	freed    atomic.Int64 // bytes freed since the last collection
-	failedAt atomic.Int64 // seconds since 1970 when a failure was last logged
 
 	closingSince atomic.Pointer[time.Time] // when a shutdown began, or nil
 
@@ -39,8 +39,8 @@ type Server struct {
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
 	lastID    int64
-	past      Stats     // without open connections
-	collected time.Time // when memory was last returned
+	past      operation.Stats // without open connections
+	collected time.Time       // when memory was last returned
 	done      sync.WaitGroup
 }
 
@@ -54,7 +54,7 @@ func New(o Options) *Server {
 		logins:   parser{maxCommand: min(loginSize, o.MaxCommand), maxInline: min(loginSize, o.MaxCommand), maxArgs: loginArgs},
 		commands: commands(),
 		guard: guard.New(guard.Options{
-			Protocol: "resp", Max: o.MaxConnections, MaxPerAddress: o.MaxPerAddress, Log: o.Logger, Panics: o.Panics,
+			Protocol: "resp", Max: o.MaxConnections, MaxPerAddress: o.MaxPerAddress, Log: o.Log, Panics: o.Panics,
 		}),
 		started:    time.Now(),
 		freeMemory: debug.FreeOSMemory,
@@ -139,5 +139,26 @@ func (s *Server) forget(c *conn) {
 	defer s.mu.Unlock()
 	delete(s.conns, c)
 	s.guard.Leave(c.source)
-	s.past.add(c.published())
+	s.past.Add(c.shown.Counts())
 }
+
+// Decisions returns the durations of decisions, from the end of the read that completed a command.
+// Commands that were read together have the duration of all. The durations go on to be counted.
+func (s *Server) Decisions() *latency.Decisions { return &s.decisions }
+
+// Stats returns the counts. What is being carried out may not be in them yet.
+func (s *Server) Stats() operation.Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stats := s.past
+	stats.Connections = int64(len(s.conns))
+	stats.Reasons = s.guard.Counts()
+	stats.Refused, stats.Cut = stats.Reasons.Refused(), stats.Reasons.Cut()
+	for c := range s.conns {
+		stats.Add(c.shown.Counts())
+	}
+	return stats
+}
+
+// publish shows the counts of the connection to Stats. Only the connection writes there.
+func (c *conn) publish() { c.shown.Set(&c.counts) }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/internal/server/limiters"
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/internal/server/resp"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/memory"
@@ -57,7 +58,7 @@ func TestShutdownFinishesWhatHasArrived(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := resp.New(resp.Options{Limiters: limiters.New(g)})
+	server := resp.New(resp.Options{Service: &operation.Service{Limiters: limiters.New(g)}})
 	served, down := make(chan error, 1), make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	busy, idle := dial(t, l.Addr().String()), dial(t, l.Addr().String())
@@ -90,7 +91,7 @@ func TestShutdownFinishesWhatHasArrived(t *testing.T) {
 func TestShutdownEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, p := newGate(), newPipes()
-		server := resp.New(resp.Options{Limiters: limiters.New(g)})
+		server := resp.New(resp.Options{Service: &operation.Service{Limiters: limiters.New(g)}})
 		go func() { _ = server.Serve(p) }()
 		c := p.dial()
 		if _, err := c.Write([]byte("WEIR.TAKE k 1/1h\r\n")); err != nil {
@@ -114,7 +115,7 @@ func TestFailureOfTheStoreIsNotToldToClients(t *testing.T) {
 	g := newGate()
 	g.err = errors.New("dial tcp 10.0.0.7:6379: secret")
 	var log strings.Builder
-	server, address := start(t, resp.Options{Limiters: limiters.New(g), Logger: newLogger(&log)})
+	server, address := start(t, resp.Options{Service: &operation.Service{Limiters: limiters.New(g), Log: newLogger(&log)}})
 	c := dial(t, address)
 	want := "ERR no decision could be made, try again"
 	c.expect([][2]string{

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/internal/server/limiters"
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/internal/server/resp"
 )
 
 func TestTakeAnswersSixIntegers(t *testing.T) {
 	clock := newStoppedClock()
-	_, address := start(t, resp.Options{Limiters: limiters.New(clock)})
+	_, address := start(t, resp.Options{Service: &operation.Service{Limiters: limiters.New(clock)}})
 	c := dial(t, address)
 	c.expect([][2]string{
 		{`WEIR.TAKE a "2/3s"`, "[1 2 1 0 1500000 0]"},
@@ -38,7 +39,7 @@ func TestTakeAnswersSixIntegers(t *testing.T) {
 
 // The empty key is a key: all its requests share its budget.
 func TestEmptyKeyIsOneKey(t *testing.T) {
-	_, address := start(t, resp.Options{Limiters: limiters.New(newStoppedClock())})
+	_, address := start(t, resp.Options{Service: &operation.Service{Limiters: limiters.New(newStoppedClock())}})
 	dial(t, address).expect([][2]string{
 		{`WEIR.TAKE "" "2/2s"`, "[1 2 1 0 1000000 0]"},
 		{`WEIR.TAKE "" "2/2s"`, "[1 2 0 0 2000000 0]"},
@@ -50,7 +51,7 @@ func TestEmptyKeyIsOneKey(t *testing.T) {
 }
 
 func TestTakeRefusesWhatMakesNoSense(t *testing.T) {
-	_, address := start(t, resp.Options{TrustClientTime: true, MaxKey: 10})
+	_, address := start(t, resp.Options{Service: &operation.Service{TrustClientTime: true}, MaxKey: 10})
 	dial(t, address).expect([][2]string{
 		{`WEIR.TAKE`, "ERR wrong number of arguments for 'weir.take' command"},
 		{`WEIR.TAKE k`, "ERR wrong number of arguments for 'weir.take' command"},
@@ -75,7 +76,7 @@ func TestTakeRefusesWhatMakesNoSense(t *testing.T) {
 }
 
 func TestClientTimeIsTrustedOnlyByOption(t *testing.T) {
-	_, address := start(t, resp.Options{TrustClientTime: true})
+	_, address := start(t, resp.Options{Service: &operation.Service{TrustClientTime: true}})
 	dial(t, address).expect([][2]string{
 		{`WEIR.TAKE k 1/1s AT 1700000000000000`, "[1 1 0 0 1000000 0]"},
 		{`WEIR.TAKE k 1/1s AT 1700000000999999 COST 1`, "[0 1 0 1 1 0]"},
@@ -83,7 +84,7 @@ func TestClientTimeIsTrustedOnlyByOption(t *testing.T) {
 		{`WEIR.REFUND k 1/1s AT 1700000000500000`, "[1 1 1 0 0 0]"},
 		{`WEIR.TAKE old 1/1s AT -1`, "[1 1 0 0 1000000 0]"},
 	}...)
-	_, address = start(t, resp.Options{})
+	_, address = start(t, resp.Options{Service: &operation.Service{}})
 	refusal := "ERR AT is refused: this server does not trust the time of its clients (weir serve --trust-client-time does)"
 	dial(t, address).expect([][2]string{
 		{`WEIR.TAKE k 1/1s AT 1700000000000000`, refusal},

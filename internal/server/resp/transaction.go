@@ -26,9 +26,9 @@ const (
 func transactionCommands() []*command {
 	flags := []string{"noscript", "loading", "stale", "fast"}
 	return []*command{
-		{name: "multi", arity: 1, flags: flags, group: "transactions", stage: atOnce, run: (*conn).multi, summary: "Begins a transaction."},
-		{name: "exec", arity: 1, flags: flags, group: "transactions", stage: atOnce, run: (*conn).exec, summary: "Carries out a transaction."},
-		{name: "discard", arity: 1, flags: flags, group: "transactions", stage: atOnce, run: (*conn).discard, summary: "Forgets a transaction."},
+		{name: "multi", anyUser: true, arity: 1, flags: flags, group: "transactions", stage: atOnce, run: (*conn).multi, summary: "Begins a transaction."},
+		{name: "exec", anyUser: true, arity: 1, flags: flags, group: "transactions", stage: atOnce, run: (*conn).exec, summary: "Carries out a transaction."},
+		{name: "discard", anyUser: true, arity: 1, flags: flags, group: "transactions", stage: atOnce, run: (*conn).discard, summary: "Forgets a transaction."},
 	}
 }
 
@@ -37,7 +37,7 @@ func (c *conn) multi() {
 		c.fail("ERR MULTI calls can not be nested")
 		return
 	}
-	c.pending = transaction{open: true, began: c.counts.Commands}
+	c.pending = transaction{open: true, began: c.counts.Requests}
 	c.out.ok()
 }
 

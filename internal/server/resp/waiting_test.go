@@ -17,6 +17,7 @@ import (
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/internal/server/limiters"
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/internal/server/resp"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/memory"
@@ -129,7 +130,7 @@ func TestS23SlowStoreIsWaitedForTogether(t *testing.T) {
 	for batches, want := range map[bool]time.Duration{false: 200 * time.Millisecond, true: 100 * time.Millisecond} {
 		f := newFar(100 * time.Millisecond)
 		f.batches = batches
-		waiting(t, f, resp.Options{}, func(t *testing.T, _ *resp.Server, c *client, _ func() *client) {
+		waiting(t, f, resp.Options{Service: &operation.Service{}}, func(t *testing.T, _ *resp.Server, c *client, _ func() *client) {
 			began := time.Now()
 			c.send(lines(100, "WEIR.TAKE k# 9/1h"))
 			for range 100 {
@@ -159,7 +160,7 @@ func lines(n int, line string) string {
 func TestPipelineOverAWaitingStoreAnswersAsOneByOne(t *testing.T) {
 	commands := pipelineOfTakes(1000)
 	alone := func() string {
-		_, address := start(t, resp.Options{})
+		_, address := start(t, resp.Options{Service: &operation.Service{}})
 		c := dial(t, address)
 		var replies []string
 		for _, command := range commands {
@@ -171,7 +172,7 @@ func TestPipelineOverAWaitingStoreAnswersAsOneByOne(t *testing.T) {
 	for _, batches := range []bool{false, true} {
 		f := newFar(time.Millisecond)
 		f.batches = batches
-		waiting(t, f, resp.Options{}, func(t *testing.T, _ *resp.Server, c *client, _ func() *client) {
+		waiting(t, f, resp.Options{Service: &operation.Service{}}, func(t *testing.T, _ *resp.Server, c *client, _ func() *client) {
 			go func() { _, _ = io.WriteString(c, strings.Join(commands, "")) }()
 			var replies []string
 			for range commands {
@@ -189,7 +190,7 @@ func TestPipelineOverAWaitingStoreAnswersAsOneByOne(t *testing.T) {
 
 func TestCommandsForOneKeyKeepTheirOrder(t *testing.T) {
 	f := newFar(time.Millisecond)
-	waiting(t, f, resp.Options{}, func(t *testing.T, _ *resp.Server, c *client, _ func() *client) {
+	waiting(t, f, resp.Options{Service: &operation.Service{}}, func(t *testing.T, _ *resp.Server, c *client, _ func() *client) {
 		var pipeline strings.Builder
 		for i := range 60 {
 			switch key := "k" + strconv.Itoa(i%3); i % 4 {
@@ -218,7 +219,7 @@ func TestCommandsForOneKeyKeepTheirOrder(t *testing.T) {
 func TestSlowCallHoldsUpNobodyElse(t *testing.T) {
 	f := newFar(0)
 	f.hangs = "slow"
-	waiting(t, f, resp.Options{Timeout: 3 * time.Second}, func(t *testing.T, server *resp.Server, c *client, dial func() *client) {
+	waiting(t, f, resp.Options{Service: &operation.Service{Timeout: 3 * time.Second}}, func(t *testing.T, server *resp.Server, c *client, dial func() *client) {
 		began := time.Now()
 		c.send(lines(3, "WEIR.TAKE k# 9/1h") + "WEIR.TAKE slow 9/1h\r\nWEIR.TAKE k2 9/1h\r\nWEIR.TAKE slow 9/1h\r\nPING\r\n")
 		other := dial()
@@ -244,7 +245,7 @@ func TestSlowCallHoldsUpNobodyElse(t *testing.T) {
 
 func TestRepliesThatAreNotWanted(t *testing.T) {
 	f := newFar(10 * time.Millisecond)
-	waiting(t, f, resp.Options{}, func(t *testing.T, server *resp.Server, c *client, _ func() *client) {
+	waiting(t, f, resp.Options{Service: &operation.Service{}}, func(t *testing.T, server *resp.Server, c *client, _ func() *client) {
 		began := time.Now()
 		c.send("WEIR.TAKE a 9/1h\r\nCLIENT REPLY OFF\r\n" + lines(20, "WEIR.TAKE k# 9/1h") +
 			"WEIR.TAKE k nonsense\r\nPING\r\nWEIR.TAKE a 9/1h\r\nCLIENT REPLY ON\r\nCLIENT REPLY SKIP\r\nWEIR.TAKE a 9/1h\r\nWEIR.TAKE a 9/1h\r\nPING\r\n")
@@ -265,7 +266,7 @@ func TestRepliesThatAreNotWanted(t *testing.T) {
 
 func TestTransactionOverAWaitingStore(t *testing.T) {
 	f := newFar(10 * time.Millisecond)
-	waiting(t, f, resp.Options{}, func(t *testing.T, _ *resp.Server, c *client, _ func() *client) {
+	waiting(t, f, resp.Options{Service: &operation.Service{}}, func(t *testing.T, _ *resp.Server, c *client, _ func() *client) {
 		c.send("MULTI\r\nWEIR.TAKE a 9/1h\r\nPING\r\nWEIR.TAKE b 9/1h\r\nWEIR.TAKE a 9/1h\r\nWEIR.TAKE a x\r\nEXEC\r\n")
 		for _, want := range []string{"OK", "QUEUED", "QUEUED", "QUEUED", "QUEUED", "QUEUED"} {
 			if got := c.reply(); got != want {
@@ -286,7 +287,7 @@ func TestShutdownWaitsForAWaitingStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := newGate()
-	server := resp.New(resp.Options{Limiters: limiters.New(g), Waits: true})
+	server := resp.New(resp.Options{Service: &operation.Service{Limiters: limiters.New(g), Waits: true}})
 	go func() { _ = server.Serve(l) }()
 	c := dial(t, l.Addr().String())
 	c.send("WEIR.TAKE k 1/1h\r\n")
@@ -314,7 +315,7 @@ func TestShutdownWaitsForAWaitingStore(t *testing.T) {
 
 func TestOptionsOfWeirCommands(t *testing.T) {
 	clock := newStoppedClock()
-	_, address := start(t, resp.Options{Limiters: limiters.New(clock), TrustClientTime: true})
+	_, address := start(t, resp.Options{Service: &operation.Service{Limiters: limiters.New(clock), TrustClientTime: true}})
 	c := dial(t, address)
 	c.expect([][2]string{
 		{`WEIR.TAKE k 2/3s NAME login AT 1700000000000000`, "[1 2 1 0 1500000 0]"},
@@ -345,7 +346,7 @@ func TestOptionsOfWeirCommands(t *testing.T) {
 // A key under a name has one state, whatever the limit.
 func TestLimitsOfANameOnTheWire(t *testing.T) {
 	clock := newStoppedClock()
-	_, address := start(t, resp.Options{Limiters: limiters.New(clock), TrustClientTime: true})
+	_, address := start(t, resp.Options{Service: &operation.Service{Limiters: limiters.New(clock), TrustClientTime: true}})
 	c := dial(t, address)
 	c.expect([][2]string{
 		{`WEIR.TAKE k "fixed-window 10/1h" COST 7 NAME n`, "[1 10 3 0 3600000000 0]"},
@@ -363,7 +364,7 @@ func TestLimitsOfANameOnTheWire(t *testing.T) {
 }
 
 func TestLeasesOnTheWire(t *testing.T) {
-	_, address := start(t, resp.Options{TrustClientTime: true})
+	_, address := start(t, resp.Options{Service: &operation.Service{TrustClientTime: true}})
 	dial(t, address).expect([][2]string{
 		{`WEIR.TAKE k "concurrent 2 lease=10s" TIME AT 1700000000000000`, "[1 2 1 0 10000000 0 1700000000000000]"},
 		{`WEIR.RENEW k "concurrent 2 lease=10s" END 1700000010000000 AT 1700000005000000`, "[1 2 1 0 10000000 0 1]"},
@@ -377,7 +378,7 @@ func TestLeasesOnTheWire(t *testing.T) {
 }
 
 func TestReservationsOnTheWire(t *testing.T) {
-	_, address := start(t, resp.Options{TrustClientTime: true})
+	_, address := start(t, resp.Options{Service: &operation.Service{TrustClientTime: true}})
 	const missing = "ERR NAME is missing; accepted: NAME name, of the limiter under which reservations are kept"
 	dial(t, address).expect([][2]string{
 		{`WEIR.RESERVE k "fixed-window 10/1h" ID 7 LIFE 60000000 COST 6 NAME n AT 1700002800000000`, "[1 10 4 0 3600000000 0 6]"},
@@ -418,7 +419,7 @@ func TestReservationsOnTheWire(t *testing.T) {
 
 func TestSeveralLimitsOnTheWire(t *testing.T) {
 	clock := newStoppedClock()
-	_, address := start(t, resp.Options{Limiters: limiters.New(clock), TrustClientTime: true})
+	_, address := start(t, resp.Options{Service: &operation.Service{Limiters: limiters.New(clock), TrustClientTime: true}})
 	c := dial(t, address)
 	c.expect([][2]string{
 		{`WEIR.TAKEALL u 2/2s AND ip 3/3s COST 2 AND u 2/2s NAME n`, "[[1 2 1 0 2000000 0] [1 2 1 0 1000000 0] [1 3 1 0 2000000 0] [1 2 1 0 1000000 0]]"},

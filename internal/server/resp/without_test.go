@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/weirlimit/weir/internal/server/limiters"
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/internal/server/resp"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/memory"
@@ -14,7 +15,7 @@ import (
 func TestCommandsWhileTheStoreFails(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		var log safeText
-		server, address := start(t, resp.Options{Limiters: limiters.New(unreachable{memory.New(memory.Options{})}), Waits: waits, Logger: newLogger(&log)})
+		server, address := start(t, resp.Options{Service: &operation.Service{Limiters: limiters.New(unreachable{memory.New(memory.Options{})}), Waits: waits, Log: newLogger(&log)}})
 		const undecided = "ERR no decision could be made, try again"
 		dial(t, address).expect([][2]string{
 			{`WEIR.TAKE k 4/1h`, undecided},
@@ -34,7 +35,7 @@ func TestCommandsWhileTheStoreFails(t *testing.T) {
 			{`WEIR.TAKEALL a "4/1h" NAME n ID 7 LIFE 1000000 ONERROR local`, "ERR ONERROR is given with ID; accepted: one of them, because the store alone makes reservations"},
 			{`WEIR.REFUND k 4/1h ONERROR local`, `ERR syntax error at "ONERROR"; accepted: COST n, AT time, NAME name, NS, TIME, DEBT, each once`},
 		}...)
-		eventually(t, "the commands are counted", func() bool { return server.Stats().Commands == 19 })
+		eventually(t, "the commands are counted", func() bool { return server.Stats().Requests == 19 })
 		if s := server.Stats(); s.FailedOpen != 2 || s.Local != 3 || s.Undecided != 14 {
 			t.Errorf("%+v", s)
 		}
@@ -48,9 +49,7 @@ func TestCommandsWhileTheStoreFails(t *testing.T) {
 // they are.
 func TestDefaultWhileTheStoreFails(t *testing.T) {
 	for _, waits := range []bool{false, true} {
-		_, address := start(t, resp.Options{
-			Limiters: limiters.New(unreachable{memory.New(memory.Options{})}), Waits: waits, OnStoreError: store.LocalShare(0.5), Logger: newLogger(new(safeText)),
-		})
+		_, address := start(t, resp.Options{Service: &operation.Service{Limiters: limiters.New(unreachable{memory.New(memory.Options{})}), Waits: waits, OnStoreError: store.LocalShare(0.5), Log: newLogger(new(safeText))}})
 		c := dial(t, address)
 		c.send(strings.Repeat("WEIR.TAKE k 4/1h\r\n", 3)) // which may be decided as a batch
 		for i, prefix := range []string{"[1 2 1 0 ", "[1 2 0 0 ", "[0 2 0 "} {
@@ -72,7 +71,7 @@ func TestDefaultWhileTheStoreFails(t *testing.T) {
 // While the store works, ONERROR changes nothing but the reply, which reports that the store decided.
 func TestOnErrorWhileTheStoreWorks(t *testing.T) {
 	clock := newStoppedClock()
-	_, address := start(t, resp.Options{Limiters: limiters.New(clock), OnStoreError: store.Allow})
+	_, address := start(t, resp.Options{Service: &operation.Service{Limiters: limiters.New(clock), OnStoreError: store.Allow}})
 	dial(t, address).expect([][2]string{
 		{`WEIR.TAKE a "2/3s" ONERROR allow`, "[1 2 1 0 1500000 0 0]"},
 		{`WEIR.TAKEUPTO a "2/3s" COST 5 ONERROR local`, "[1 2 0 0 3000000 0 1 0]"},
@@ -82,7 +81,7 @@ func TestOnErrorWhileTheStoreWorks(t *testing.T) {
 }
 
 func TestOnErrorOfChecks(t *testing.T) {
-	server, address := start(t, resp.Options{Policies: ruled(t, unreachable{memory.New(memory.Options{})}), Logger: newLogger(new(safeText))})
+	server, address := start(t, resp.Options{Service: &operation.Service{Policies: ruled(t, unreachable{memory.New(memory.Options{})}), Log: newLogger(new(safeText))}})
 	const login = "WEIR.CHECK METHOD POST PATH /login IP 192.0.2.7 "
 	dial(t, address).expect([][2]string{
 		{login + "ONERROR deny", "[0 2 0 1000000 0 0 [login]  [[login 2/2s enforced 0 2 0 1000000 0 0]] 1]"},
@@ -93,7 +92,7 @@ func TestOnErrorOfChecks(t *testing.T) {
 	if got := dial(t, address).do(login + `ONERROR "local 50%"`); !strings.HasPrefix(got, "[1 1 0 0 ") || !strings.HasSuffix(got, "]] 2]") {
 		t.Errorf("got %s", got)
 	}
-	eventually(t, "the checks are counted", func() bool { return server.Stats().Commands == 5 })
+	eventually(t, "the checks are counted", func() bool { return server.Stats().Requests == 5 })
 	if s := server.Stats(); s.Undecided != 3 || s.FailedOpen != 1 || s.Local != 1 {
 		t.Errorf("%+v", s)
 	}

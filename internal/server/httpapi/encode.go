@@ -2,84 +2,52 @@ package httpapi
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/weirlimit/weir"
-	"github.com/weirlimit/weir/internal/server/access"
 	"github.com/weirlimit/weir/internal/server/checks"
-	"github.com/weirlimit/weir/internal/server/latency"
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/policy"
-	"github.com/weirlimit/weir/store"
 )
 
-// check has the policies decide on a request.
-func (s *Server) check(w http.ResponseWriter, r *http.Request) *Problem {
-	return s.asking(w, r, func(ctx context.Context, q *checks.Request) (any, error) {
-		if q.OnError != nil {
-			ctx = store.WithOnError(ctx, *q.OnError)
-		}
-		began := time.Now()
-		d, err := s.opts.Policies.Check(ctx, &q.Request)
-		s.decisions.Since(latency.Check, began)
-		if err != nil {
-			return nil, err
-		}
-		if d.Err != nil {
-			s.without(d.Err, d.Decision)
-		}
-		s.counts.verdict(d.Allowed)
-		return checkAnswerOf(d), nil
-	})
+// jsonType is shared by all answers, and never changed.
+var jsonType = []string{"application/json"}
+
+// appendAnswer appends the result of an operation on one limit.
+func appendAnswer(b []byte, c *operation.Call) []byte {
+	d := c.Decision()
+	b = append(b, `{"allowed":`...)
+	b = strconv.AppendBool(b, d.Allowed)
+	if c.Granted {
+		b = append(b, `,"granted":`...)
+		b = strconv.AppendInt(b, c.GrantedUnits(), 10)
+	}
+	b = append(b, `,"limit":`...)
+	b = strconv.AppendInt(b, d.Limit, 10)
+	b = append(b, `,"remaining":`...)
+	b = strconv.AppendInt(b, d.Remaining, 10)
+	b = append(b, `,"retry_after_us":`...)
+	b = strconv.AppendInt(b, microseconds(d.RetryAfter), 10)
+	b = append(b, `,"reset_after_us":`...)
+	b = strconv.AppendInt(b, microseconds(d.ResetAfter), 10)
+	b = append(b, `,"delay_us":`...)
+	b = strconv.AppendInt(b, microseconds(d.Delay), 10)
+	if d.Failed {
+		b = append(b, `,"failed":true,"local":`...)
+		b = strconv.AppendBool(b, d.Local)
+	}
+	return append(b, "}\n"...)
 }
 
-// explain has the policies say how they would decide on a request, and why.
-func (s *Server) explain(w http.ResponseWriter, r *http.Request) *Problem {
-	return s.asking(w, r, func(ctx context.Context, q *checks.Request) (any, error) {
-		if q.OnError != nil {
-			ctx = store.WithOnError(ctx, *q.OnError)
-		}
-		return s.opts.Policies.Explain(ctx, &q.Request)
-	})
-}
+func microseconds(d time.Duration) int64 { return operation.WholeUnits(d, time.Microsecond) }
 
-// asking reads a request, asks the policies, and answers.
-func (s *Server) asking(w http.ResponseWriter, r *http.Request, ask func(context.Context, *checks.Request) (any, error)) *Problem {
-	b := bodies.Get().(*bytes.Buffer)
-	defer bodies.Put(b)
-	b.Reset()
-	if p := readBody(w, r, b); p != nil {
-		return p
-	}
-	q, p := decodeCheck(b.Bytes())
-	if p != nil {
-		return p
-	}
-	if rightOf(r.URL.Path) == access.Check {
-		s.restrict(r, &q.Request)
-	}
-	ctx, cancel := s.within(r.Context())
-	defer cancel()
-	answer, err := ask(ctx, q)
-	if err != nil {
-		return s.checkProblem(err)
-	}
-	b.Reset()
-	return writeJSON(w, b, answer)
-}
-
-// checkProblem tells the client of what it can mend, and the log of everything else.
-func (s *Server) checkProblem(err error) *Problem {
-	if errors.Is(err, policy.ErrForbidden) {
-		return &Problem{Status: http.StatusForbidden, Detail: "the user does not have the right check for a policy that matches the request"}
-	}
-	if request, ok := errors.AsType[*policy.RequestError](err); ok {
-		return refuse(request.Field, request.Value, request.Accept)
-	}
-	return s.undecided(err)
+// A settled is the result of a settlement.
+type settled struct {
+	Settled bool   `json:"settled"` // false if there is more to come, with the new token
+	Token   string `json:"token,omitempty"`
 }
 
 // A checkAnswer is a policy.Decision as it is written.
@@ -117,7 +85,7 @@ type standing struct {
 	Delay      int64 `json:"delay_us"`
 }
 
-func checkAnswerOf(d policy.Decision) checkAnswer {
+func checkAnswerOf(d *policy.Decision) checkAnswer {
 	a := checkAnswer{
 		Allowed: d.Allowed, Limit: d.Limit, standing: standingOf(d.Decision),
 		Denied: d.Denied, Token: d.Token, Failed: d.Failed, Local: d.Local, Limits: make([]limitAnswer, len(d.Each)),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/internal/server/checks"
+	"github.com/weirlimit/weir/internal/server/operation"
 	"github.com/weirlimit/weir/policy"
 )
 
@@ -62,8 +63,10 @@ func TestCallBeyondTheAccountFails(t *testing.T) {
 	s := newTestServer()
 	s.options.Policies, s.options.Waits, s.options.MaxBuffered = &watcher{server: s}, true, 1000
 	c := newConn(s, nil, 1)
-	c.later(call{check: &checking{policies: s.options.Policies, token: strings.Repeat("x", usualCalls)}})
-	if got := string(c.out.buf); !strings.HasPrefix(got, "-ERR too many calls wait for the engine at once") || len(c.calls) > 0 {
-		t.Errorf("%d calls are put off; reply %.100q", len(c.calls), got)
+	k := c.newCall(operation.ByCommand("weir.check.release"))
+	k.Token = strings.Repeat("x", usualQueue)
+	c.do(k)
+	if got := string(c.out.buf); !strings.HasPrefix(got, "-ERR too many calls wait for the engine at once") || len(c.queue) > 0 {
+		t.Errorf("%d calls are queued; reply %.100q", len(c.queue), got)
 	}
 }
