@@ -43,7 +43,7 @@ func (c *conn) shift(to []byte) {
 
 // unpin drops the arguments of the last command, which would keep their buffer alive.
 func (c *conn) unpin() {
-	c.scratch = call{}
+	c.scratch = nil
 	clear(c.args[:cap(c.args)])
 	c.args = c.args[:0]
 }

@@ -32,7 +32,7 @@ type conn struct {
 	held       int64     // of out, in the server's account of what is long
 	queue      []pending // decisions whose replies are not written yet
 	queueBytes int       // of the queue; beyond usualQueue they are in the server's account
-	scratch    call      // of newCall
+	scratch    *call     // of newCall; nil: there is none yet
 	pending    transaction
 	session    *access.Session // nil: there are no users
 	user       *access.User    // of the session, as of the last command

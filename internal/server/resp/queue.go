@@ -40,9 +40,10 @@ var take = operation.ByCommand("weir.take")
 // newCall returns a call, which is good until the next one. Over an engine it is good until it is
 // settled.
 func (c *conn) newCall(o *operation.Operation) *call {
-	k := &c.scratch
-	if c.server.options.Waits {
+	k := c.scratch
+	if k == nil || c.server.options.Waits {
 		k = new(call)
+		c.scratch = k
 	}
 	k.Begin(o)
 	k.form = decisionForm
