@@ -36,7 +36,7 @@ func parseRecord(text []byte) (r swap.Record, err error) {
 		r.Head, words = string(text[:i]), text[i+1:]
 	}
 	if r.State, err = parseState(words); err != nil {
-		return swap.Record{}, fmt.Errorf("memcached: there is %.50q under the name of a state; accepted: integers with colons between them, "+
+		return swap.Record{}, fmt.Errorf("there is %.50q; accepted: integers with colons between them, "+
 			"or a limit, a bar, and these", text)
 	}
 	return r, nil

@@ -102,7 +102,7 @@ func scanCell(row pgx.CollectableRow) (cell swap.Cell, err error) {
 	var text *string
 	if err = row.Scan(&cell.Now, &cell.Head, &cell.State, &text); text != nil {
 		cell.Token, cell.Head = odd{cell.Head, *text}, ""
-		cell.Foreign = fmt.Errorf("postgres: words are %.100q; accepted: a list of whole numbers; they stay until they are reset", *text)
+		cell.Foreign = fmt.Errorf("words are %.100q; accepted: a list of whole numbers", *text)
 	}
 	return cell, err
 }

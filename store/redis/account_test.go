@@ -77,7 +77,7 @@ func TestAccountIsWhatTheProgramDoes(t *testing.T) {
 			if b, err := s.Bind(store.Spec{Name: name, Limit: sibling}); err == nil {
 				all = append(all, b)
 			}
-			w := &walk{Rand: random, now: 1_700_000_000_000_000 + random.Int64N(1e9)}
+			w := &walk{Rand: random, store: s, now: 1_700_000_000_000_000 + random.Int64N(1e9)}
 			w.change(all[0])
 			for i := range steps {
 				if w.IntN(4) == 0 {
@@ -403,7 +403,7 @@ func TestLongLogChangesHands(t *testing.T) {
 	s := openURL(t, server.URL(), redis.Options{TrustClientTime: true})
 	c := raw(t, server.Addr())
 	b := named(t, s, t.Name(), "sliding-log 5000/1h", "concurrent 4000 lease=1h", "100/1h")
-	w := &walk{Rand: rand.New(rand.NewPCG(1, 2)), now: 1_700_000_000_000_000}
+	w := &walk{Rand: rand.New(rand.NewPCG(1, 2)), store: s, now: 1_700_000_000_000_000}
 	w.change(b[0])
 	for range 3500 {
 		w.now += 1000

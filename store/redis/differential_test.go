@@ -31,6 +31,7 @@ var limits = []string{
 type walk struct {
 	*rand.Rand
 	limit   algorithm.Limit
+	store   *redis.Store
 	binding store.Binding
 	program *algorithm.Program
 	now     int64 // µs
@@ -141,7 +142,7 @@ func (w *walk) follow(ctx context.Context, key string, op algorithm.Op) error {
 
 // kept wants the server to have what the account is, and an Inspector to show it.
 func (w *walk) kept(ctx context.Context, key string) error {
-	kept, _, err := redis.Kept(ctx, w.binding, key)
+	kept, _, err := redis.Kept(ctx, w.store, w.binding, key)
 	if err != nil || len(kept.State)+len(w.account.State) > 0 && kept.Head() != w.account.Head() || !slices.Equal(kept.State, w.account.State) {
 		return fmt.Errorf("at %d is kept %q, %v, %w; want %q, %v", w.now, kept.Head(), kept.State, err, w.account.Head(), w.account.State)
 	}
@@ -181,7 +182,7 @@ func TestStoreKeepsWhatTheProgramDoes(t *testing.T) {
 					}
 					random := rand.New(rand.NewPCG(seed, uint64(i)))
 					w := &walk{
-						Rand: random, limit: limit, binding: b, program: b.(store.Inspector).Program(), now: 1_700_000_000_000_000 + random.Int64N(1e9),
+						Rand: random, limit: limit, store: s, binding: b, program: b.(store.Inspector).Program(), now: 1_700_000_000_000_000 + random.Int64N(1e9),
 					}
 					go func() { failures <- w.run(t.Context(), fmt.Sprint(i), steps/walks) }()
 				}
@@ -207,7 +208,7 @@ func TestTakeAllIsWhatTheProgramDoes(t *testing.T) {
 	for _, text := range limits {
 		if limit := algorithm.MustParseLimit(text); !limit.Strict {
 			b := bind(t, s, t.Name(), text)
-			walks = append(walks, &walk{Rand: random, limit: limit, binding: b, program: b.(store.Inspector).Program(), now: 1_700_000_000_000_000})
+			walks = append(walks, &walk{Rand: random, limit: limit, store: s, binding: b, program: b.(store.Inspector).Program(), now: 1_700_000_000_000_000})
 		}
 	}
 	for i := range steps * len(walks) {

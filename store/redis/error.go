@@ -19,12 +19,12 @@ import (
 type failure struct {
 	verb, server string
 	cause        error
-	meaning      string // what it means, or what is known of the operation; "" if nothing is
+	meaning      string // of the cause; "" if there is nothing to add
 	nothing      bool   // nothing was done
 }
 
 func (e *failure) Error() string {
-	text := e.short()
+	text := fmt.Sprintf("redis: %s at %s: %v", e.verb, e.server, e.cause)
 	if e.meaning != "" {
 		text += "; " + e.meaning
 	}
@@ -32,11 +32,6 @@ func (e *failure) Error() string {
 		text += "; " + store.ErrNothingDone.Error()
 	}
 	return text
-}
-
-// short says what failed, and nothing of what was done.
-func (e *failure) short() string {
-	return fmt.Sprintf("redis: %s at %s: %v", e.verb, e.server, e.cause)
 }
 
 func (e *failure) Unwrap() []error {
@@ -47,23 +42,19 @@ func (e *failure) Unwrap() []error {
 }
 
 // takes reports whether an operation may take units.
-func takes(verb string) bool { return verb != "open" && verb != "check" && verb != "inspect" }
+func takes(verb string) bool {
+	return verb != "open" && verb != "check" && verb != "inspect" && verb != "load"
+}
 
-// fail counts an error of the server, or of the way to it, and says what failed, where, and what is known of it.
+// fail returns an error of the server, or of the way to it, with the operation, the server, and
+// whether certainly nothing was done.
 func (s *Store) fail(verb string, keys []string, err error) error {
-	s.failures.Add(1)
 	e := &failure{verb: verb, server: s.server, cause: err}
 	if answer, ok := rueidis.IsRedisErr(err); ok {
 		e.answered(answer.Error(), keys)
 		return e
 	}
-	switch {
-	case !takes(verb):
-	case errors.Is(err, errUnconnected), errors.Is(err, errClosed), isDial(err):
-		e.nothing = true
-	default:
-		e.meaning = errUnknown.Error()
-	}
+	e.nothing = takes(verb) && (errors.Is(err, errUnconnected) || errors.Is(err, errClosed) || isDial(err))
 	return e
 }
 
@@ -79,26 +70,6 @@ func isDial(err error) bool {
 }
 
 const accepted = "accepted: what weir writes, or no value; a reset of the key forgets it"
-
-// foreignValue is the error of a value that is no state, or no account.
-func (s *Store) foreignValue(verb, name string, err error) error {
-	s.failures.Add(1)
-	return &failure{
-		verb: verb, server: s.server, cause: &store.KeyError{Key: name, Err: err}, meaning: accepted, nothing: true,
-	}
-}
-
-// errUnknown is in errors of operations that went on when their time was over.
-var errUnknown = errors.New("it is not known whether units were taken")
-
-// untouched says of an error of a call that only looks that nothing was done.
-func untouched(err error) error {
-	if f, ok := err.(*failure); ok && f.meaning == errUnknown.Error() { //nolint:errorlint // this very one
-		f.meaning, f.nothing = "", true
-		return f
-	}
-	return err
-}
 
 // answered says what an error means that the server returned.
 func (e *failure) answered(text string, keys []string) {
@@ -208,36 +179,6 @@ func foreign(text string, keys []string) (string, bool) {
 	}
 	return keys[i-1], true
 }
-
-// A partial error is that of an operation of several calls, when some had been carried out before one failed.
-type partial struct {
-	done  string // what had been
-	cause error
-}
-
-func (e *partial) Error() string { return "redis: " + e.done + ": " + short(e.cause) }
-
-// short leaves out of an error what it says was done: that is true of one call alone.
-func short(err error) string {
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		if f, ok := err.(*failure); ok { //nolint:errorlint // this very one
-			return f.short()
-		}
-		var texts []string
-		for _, e := range many.Unwrap() {
-			texts = append(texts, short(e))
-		}
-		return strings.Join(texts, "; ")
-	}
-	return err.Error()
-}
-
-// Is and As find what is in the cause, but not that nothing was done.
-func (e *partial) Is(target error) bool {
-	return target != store.ErrNothingDone && errors.Is(e.cause, target)
-}
-
-func (e *partial) As(target any) bool { return errors.As(e.cause, target) }
 
 // tries is how often a call is made that is to be tried again: two keys of a slot that is on its way to another node.
 const tries = 5

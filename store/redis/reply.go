@@ -71,7 +71,7 @@ func (r *reply) readValues(keys int) ([]string, error) {
 }
 
 // verdict derives the verdict of a step from the state that the script found.
-func (s *step) verdict(granted, old string, at int64) (algorithm.Verdict, error) {
+func (s *step) verdict(counts *Store, granted, old string, at int64) (algorithm.Verdict, error) {
 	state, err := s.machine.state(old)
 	if err != nil {
 		return algorithm.Verdict{}, err
@@ -82,10 +82,10 @@ func (s *step) verdict(granted, old string, at int64) (algorithm.Verdict, error)
 	granted, healed := strings.CutPrefix(granted, "healed:")
 	if s.heals() && s.program.Heal(state, at) || healed {
 		if !s.peeks() {
-			s.store.healed.Add(1)
+			counts.healed.Add(1)
 		}
 	}
-	_, result := s.program.Apply(state, s.op, at)
+	_, result := s.program.Apply(state, s.Op, at)
 	v := result.Verdict()
 	if !s.agrees(granted, v) {
 		return v, fmt.Errorf("redis: the script granted %q where %s found in state %.100q grants %d; this is an error of weir's",
@@ -99,7 +99,7 @@ func (s *step) agrees(granted string, v algorithm.Verdict) bool {
 	if s.peeks() {
 		return granted == "+"
 	}
-	switch s.op.Kind {
+	switch s.Op.Kind {
 	case algorithm.Take, algorithm.Renew:
 		return (granted == "+") == (v.Granted >= 0)
 	case algorithm.TakeUpTo:

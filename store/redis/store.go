@@ -12,6 +12,7 @@ import (
 
 	"github.com/weirlimit/weir/internal/redisconn"
 	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/swap"
 )
 
 // DefaultTimeout is how long an operation may take with a store that is not told.
@@ -42,12 +43,21 @@ type client struct{ rueidis.Client }
 // errUnconnected is the error of a call before the store has connected.
 var errUnconnected = errors.New("there is no connection yet")
 
-// Store is a [store.Store] in Redis or Valkey. Make one with Open or New.
+// Store is a [store.Store] in Redis or Valkey. Make one with Open or New. It is a [store.Joiner],
+// [store.Timekeeper], [store.Counter] and [store.Guarded], and its bindings are a [store.Stamper],
+// [store.Inspector] and [store.Batcher].
+//
+// Bind refuses limits beyond the exact numbers of a script: a count or a burst of more than 2^51, and a
+// linear limit whose interval is a fraction of microseconds with a denominator of more than 2^52. Every
+// count up to 4e12 is accepted. TakeAll is one script call on a single server, and if all keys are in one
+// slot of a cluster, as all limits of one key are; it is two commands if a part needs a load and a swap.
+// Over several slots of a cluster see docs/redis.md.
 type Store struct {
+	*swap.Store
+
 	client  atomic.Pointer[client] // nil until there is a connection, which there is not at once if the store is lazy
 	server  string                 // where, for errors
 	prefix  string
-	trusts  bool
 	timeout time.Duration
 	cluster bool
 
@@ -59,10 +69,7 @@ type Store struct {
 	conns  redisconn.Conns
 	closed atomic.Bool // Close has closed the client
 
-	lines  lines
-	recent *recent
-
-	healed, conflicts, reloads, failures atomic.Int64
+	healed, reloads, failures atomic.Int64 // by the script; of it; of the nodes of a cluster that could not be read
 }
 
 // New returns a store over a client of yours, which it does not close. Caching in the client is of no use to it, and nor are
@@ -97,41 +104,41 @@ func newStore(server string, cluster bool, o Options) (*Store, error) {
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
 	}
-	s := &Store{
-		server: server, prefix: o.Prefix, trusts: o.TrustClientTime, timeout: o.Timeout, cluster: cluster,
-		lines: lines{busy: map[string][]*waiter{}}, recent: newRecent(o.Timeout),
-	}
+	s := &Store{server: server, prefix: o.Prefix, timeout: o.Timeout, cluster: cluster}
 	s.breaker = store.NewBreaker(store.BreakerOptions{
 		Engine: "redis at " + server, Timeout: o.Timeout, MaxCalls: o.MaxCalls, Detach: true, Classify: classify, Probe: s.probe, Cut: s.cut,
 	})
 	s.whole = s.breaker.Circuit("")
+	s.Store = swap.New(engine{s}, swap.Options{
+		Engine: "redis at " + server, Prefix: o.Prefix, TrustClientTime: o.TrustClientTime, SharedClock: true, Timeout: o.Timeout,
+		Breaker: s.breaker, Circuit: s.circuit, Direct: true,
+	})
 	return s, nil
 }
 
-// Close ends the probes of the breaker, and closes the connections if Open made them.
+// Close ends the probes of the breaker, closes the connections if Open made them, and waits for the
+// operations that are coalesced.
 func (s *Store) Close() error {
 	s.breaker.Close()
-	if s.own == nil {
-		return nil
+	if s.own != nil {
+		s.closed.Store(true)
+		s.own.Leave()
+		if c := s.client.Load(); c != nil {
+			c.Close()
+		}
 	}
-	s.closed.Store(true)
-	s.own.Leave()
-	if c := s.client.Load(); c != nil {
-		c.Close()
-	}
-	return nil
+	return s.Store.Close()
 }
 
 // Breaker implements [store.Guarded].
 func (s *Store) Breaker() *store.Breaker { return s.breaker }
 
-// TrustsClientTime implements [store.Timekeeper].
-func (s *Store) TrustsClientTime() bool { return s.trusts }
-
 // Counts implements [store.Counter].
 func (s *Store) Counts() store.Counts {
-	c := store.Counts{Healed: s.healed.Load(), Conflicts: s.conflicts.Load(), Reloads: s.reloads.Load(), Failures: s.failures.Load()}
-	s.breaker.Count(&c)
+	c := s.Store.Counts()
+	c.Healed += s.healed.Load()
+	c.Failures += s.failures.Load()
+	c.Reloads = s.reloads.Load()
 	return c
 }
 
@@ -142,40 +149,6 @@ func (s *Store) Check(ctx context.Context) error {
 	defer cancel()
 	_, err := s.run(ctx, "check", []string{s.probeName("{%check}")}, []string{"", "check"})
 	return err
-}
-
-// Bind implements [store.Store]. It refuses limits beyond the exact numbers of a script: a count or
-// a burst of more than 2^51, and a linear limit whose interval is a fraction of microseconds with a
-// denominator of more than 2^52. Every count up to 4e12 is accepted.
-func (s *Store) Bind(spec store.Spec) (store.Binding, error) {
-	program, err := store.CompileMicroseconds(spec)
-	if err != nil {
-		return nil, err
-	}
-	names, err := store.NewNames(s.prefix, spec)
-	if err != nil {
-		return nil, err
-	}
-	b := &binding{
-		store: s, names: names, program: program, machine: newMachine(spec), capacity: program.Limit().Capacity(),
-		accounts: spec.Accounts(), healing: !spec.TimeDebt,
-	}
-	if err := b.machine.check(); err != nil {
-		return nil, err
-	}
-	if b.accounts {
-		b.head = program.Head() + "|"
-	}
-	b.machine.windows = program.Windows
-	if b.machine.algorithm == linear {
-		b.one = b.quick(1, "", b.healing)
-	}
-	return s.breaker.Bind(b, func(key string) *store.Circuit {
-		if !s.cluster {
-			return s.whole
-		}
-		return s.circuit(names.Name(key))
-	}), nil
 }
 
 // ask calls the script, and returns its reply.
@@ -239,14 +212,3 @@ func forgotten(err error) bool {
 	e, ok := rueidis.IsRedisErr(err)
 	return ok && e.IsNoScript()
 }
-
-var (
-	_ store.Store      = (*Store)(nil)
-	_ store.Joiner     = (*Store)(nil)
-	_ store.Timekeeper = (*Store)(nil)
-	_ store.Counter    = (*Store)(nil)
-	_ store.Guarded    = (*Store)(nil)
-	_ store.Stamper    = (*binding)(nil)
-	_ store.Inspector  = (*binding)(nil)
-	_ store.Batcher    = (*binding)(nil)
-)

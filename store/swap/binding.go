@@ -53,9 +53,12 @@ func (b *binding) Inspect(ctx context.Context, key string, now int64) (state []i
 // Program implements [store.Inspector].
 func (b *binding) Program() *algorithm.Program { return b.limit.Program }
 
+// Key returns the place of the record of a caller's key.
+func (b *binding) Key(key string) Key { return Key{b.names.Name(key), &b.limit} }
+
 // step prepares an operation of a caller. Its times are in nanoseconds.
 func (b *binding) step(key string, op algorithm.Op, now int64) (s Step, err error) {
-	s = Step{Key: Key{b.names.Name(key), &b.limit}, Op: op, Now: now}
+	s = Step{Key: b.Key(key), Op: op, Now: now}
 	if s.settles() && !b.limit.Accounts {
 		return s, store.ErrUnnamed
 	}

@@ -158,3 +158,15 @@ func (s *Step) peeks() bool {
 func (s *Step) settles() bool {
 	return s.Op.Kind == algorithm.Reserve || s.Op.Kind == algorithm.Commit
 }
+
+// hopeless reports whether no state of the limit admits the step, so that it changes none.
+func (s *Step) hopeless() bool {
+	l := s.Limit.Program.Limit()
+	switch s.Op.Kind {
+	case algorithm.Take:
+		return s.Op.Cost > l.Capacity()
+	case algorithm.Renew:
+		return s.Op.Cost > l.Capacity() || l.Algorithm != algorithm.Concurrent
+	}
+	return false
+}

@@ -36,6 +36,12 @@ func (s *Store) givenUp(caller context.Context, effect error) error {
 	return fmt.Errorf("%s: no answer within %v: %w; %w", s.options.Engine, s.options.Timeout, context.DeadlineExceeded, effect)
 }
 
+// foreign returns the error of a request on a stored value that is no record.
+func (s *Store) foreign(name string, reason error) error {
+	return fmt.Errorf("%s: %w; accepted: what weir writes, or no value; a reset of the key forgets it; %w",
+		s.options.Engine, &store.KeyError{Key: name, Err: reason}, ErrNothingDone)
+}
+
 // nothingDone adds to an error that the request took no effect.
 func nothingDone(err error) error {
 	if err == nil || errors.Is(err, ErrNothingDone) {

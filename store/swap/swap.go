@@ -2,7 +2,6 @@ package swap
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -136,7 +135,7 @@ func (r *round) try(ctx context.Context) (swapped bool, err error) {
 	for _, c := range r.calls {
 		for i := range c.Steps {
 			if n := r.find(c.Steps[i].Name); r.entries[n].limit == nil {
-				r.entries[n] = r.store.open(cells[n], c.Steps[i].Limit)
+				r.entries[n] = r.store.open(cells[n], c.Steps[i].Key)
 			}
 		}
 		c.At = cells[0].Now
@@ -169,24 +168,21 @@ func (r *round) load(ctx context.Context) ([]Cell, error) {
 	return cells, err
 }
 
-var errHead = errors.New("accepted: no head beside the state of a limiter without a name")
-
-// open reads a cell for a limit.
-func (s *Store) open(cell Cell, l *Limit) entry {
-	e := entry{limit: l, cell: cell}
-	state := slices.Clone(cell.State)
+// open reads the cell of a key.
+func (s *Store) open(cell Cell, k Key) entry {
+	e, l := entry{limit: k.Limit, cell: cell}, k.Limit
+	err, state := cell.Foreign, slices.Clone(cell.State)
 	switch {
-	case cell.Foreign != nil:
-		e.foreign = cell.Foreign
+	case err != nil:
 	case l.Accounts:
-		e.account, e.foreign = algorithm.ReadHead(l.Program, cell.Head, state)
+		e.account, err = algorithm.ReadHead(l.Program, cell.Head, state)
 	case cell.Head != "":
-		e.foreign = fmt.Errorf("weir: the head is %.100q; %w", cell.Head, errHead)
+		err = fmt.Errorf("the head is %.100q; accepted: none beside the state of a limiter without a name", cell.Head)
 	default:
-		e.account, e.foreign = algorithm.Account{Program: l.Program, State: state}, l.Program.Check(state)
+		e.account, err = algorithm.Account{Program: l.Program, State: state}, l.Program.Check(state)
 	}
-	if e.foreign != nil {
-		e.foreign, e.account = nothingDone(e.foreign), algorithm.Account{}
+	if err != nil {
+		e.account, e.foreign = algorithm.Account{}, s.foreign(k.Name, err)
 		return e
 	}
 	e.healed = s.options.SharedClock && !s.options.TrustClientTime && e.account.Heal(cell.Now)
@@ -200,13 +196,14 @@ func (e *entry) plain() bool {
 
 // apply carries out a step on the entry, in place.
 func (e *entry) apply(s *Step, op algorithm.Op, at int64) (r algorithm.Result) {
+	quiet := s.peeks() || s.hopeless() && e.account.Plain(s.Limit.Program)
 	if s.Limit.Accounts {
 		e.account, r = e.account.Apply(s.Limit.Program, op, at)
 	} else { // of shared debts the limit may be another
 		e.account.Program = e.limit.Program
 		e.account.State, r = s.Limit.Program.Apply(e.account.State, op, at)
 	}
-	if !s.peeks() {
+	if !quiet {
 		if !e.written || at < e.earliest {
 			e.earliest = at
 		}

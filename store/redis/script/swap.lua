@@ -1,12 +1,12 @@
 -- Compare-and-swap, for operations that Go carries out. 'load' returns the values of the keys.
--- 'swap' replaces them, all or none, if none has changed; otherwise it returns them.
+-- 'swap' replaces them, all or none, if none has changed.
 --
 -- Values are returned after the time as ' ?', and for each key the length of the value, ':' and the
 -- value: '' if there is none, 's' and a string, 'l' and the elements of a list, separated by line
 -- feeds, or 'x' for another type.
 --
--- Arguments of 'swap', for each key: the loaded value, the new one ('=' for the same), 'PX' or
--- 'PXAT', and that time in ms. The reply to a swap that succeeds is '+'.
+-- Arguments of 'swap', for each key: the loaded value, the new one, and its life in ms. The reply is
+-- '+', or '-' if a value has changed.
 
 -- load returns the values; nil if they are longer than a bound.
 local function load(most)
@@ -43,14 +43,14 @@ local function leave()
   return values(load(2048) or {})
 end
 
-local function replace(key, new, px, ms)
+local function replace(key, new, ms)
   local kind = sub(new, 1, 1)
   if kind == '' then
     call('UNLINK', key)
   elseif kind == 's' then
-    call('SET', key, sub(new, 2), px, ms)
+    call('SET', key, sub(new, 2), 'PX', ms)
   elseif kind == 'l' then
-    call('SET', key, '', px, ms) -- first the command that a server without memory refuses
+    call('SET', key, '', 'PX', ms) -- first the command that a server without memory refuses
     call('UNLINK', key)
     local chunk = {}
     for element in string.gmatch(sub(new, 2), '[^\n]+') do
@@ -61,7 +61,7 @@ local function replace(key, new, px, ms)
       end
     end
     if #chunk > 0 then call('RPUSH', key, unpack(chunk)) end
-    call(px == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, ms)
+    call('PEXPIRE', key, ms)
   end
 end
 
@@ -70,10 +70,10 @@ if mode == 'load' then return values(load()) end
 if mode == 'swap' then
   local found = load()
   for i = 1, #KEYS do
-    if found[i] ~= ARGV[4 * i - 1] then return values(found) end
+    if found[i] ~= ARGV[3 * i] then return seconds .. ' ' .. micros .. ' -' end
   end
   for i = 1, #KEYS do
-    replace(KEYS[i], ARGV[4 * i], ARGV[4 * i + 1], ARGV[4 * i + 2])
+    replace(KEYS[i], ARGV[3 * i + 1], ARGV[3 * i + 2])
   end
   return seconds .. ' ' .. micros .. ' +'
 end
