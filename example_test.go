@@ -357,3 +357,14 @@ func ExampleLimiter_SetLimit_refused() {
 	// true count 10/1h
 	// true
 }
+
+// The limit in force is bound to the limiter's store.
+func ExampleLimiter_Bound() {
+	limiter, err := weir.New(weir.MustParseLimit("100/60s"), weir.WithName("api"))
+	if err != nil {
+		panic(err)
+	}
+	b := limiter.Bound()
+	fmt.Println(b.Name, b.Text(), b.Capacity)
+	// Output: api 100/1m 100
+}

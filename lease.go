@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
+	"github.com/weirlimit/weir/internal/decide"
 	"github.com/weirlimit/weir/internal/panics"
 	"github.com/weirlimit/weir/store"
 )
@@ -35,11 +35,8 @@ type Lease struct {
 	done        context.Context //nolint:containedctx // ends with the lease; its cause is ErrLeaseLost or errReleased
 	end         context.CancelCauseFunc
 
-	mu      sync.Mutex
-	until   time.Time     // the place is kept at least until then, by this process's clock
-	renewal *time.Timer   // nil: the lease holds no place
-	idle    chan struct{} // closed while no renewal is in progress
-	stopped bool          // there are no more renewals
+	renewal decide.Renewal // not started if the lease holds no place
+	until   time.Time      // the place is kept at least until then, by this process's clock
 }
 
 // Acquire blocks until the key has room for the cost under a concurrent limit, takes it, and
@@ -62,7 +59,7 @@ type Lease struct {
 // [*CapacityError]. Only concurrent limits are accepted; [Limiter.Wait] is for the rest. A cost of
 // 0 takes no place.
 func (l *Limiter) Acquire(ctx context.Context, key string, cost int64) (*Lease, error) {
-	b := l.load()
+	b := l.Bound()
 	if err := check(ctx, b, cost); err != nil {
 		return nil, err
 	}
@@ -117,62 +114,45 @@ func (l *Limiter) reserveOrCancel(ctx context.Context, b *store.Bound, key strin
 }
 
 func newLease(ctx context.Context, r *Reservation) *Lease {
-	l := &Lease{reservation: r, until: r.place.start.Add(r.Lease()), idle: make(chan struct{})}
-	close(l.idle)
+	l := &Lease{reservation: r, until: r.place.start.Add(r.Lease())}
 	l.done, l.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	if r.Lease() > 0 {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.renewal = time.AfterFunc(l.nextRenewal(true), l.renew)
+		l.renewal.Start(l.nextRenewal(true), func() { l.renewal.Run(l.renew) })
 	}
 	return l
 }
 
 // nextRenewal returns the time until the next renewal, which is not after the end of the lease. It
 // is shorter after a renewal that failed, so that a store that is back before the end is not too
-// late. The caller holds the mutex.
+// late.
 func (l *Lease) nextRenewal(renewed bool) time.Duration {
 	pause := l.reservation.Lease() / 3
 	if !renewed {
 		pause = l.reservation.Lease() / 10
 	}
-	return min(max(pause, minPoll), time.Until(l.until))
+	return max(0, min(max(pause, minPoll), time.Until(l.until)))
 }
 
-// renew renews the lease, and plans the next renewal.
-func (l *Lease) renew() {
-	l.mu.Lock()
-	if l.stopped {
-		l.mu.Unlock()
-		return
-	}
-	idle, until := make(chan struct{}), l.until
-	l.idle = idle
-	l.mu.Unlock()
-
+// renew renews the lease, and returns the time until the next renewal.
+func (l *Lease) renew() (pause time.Duration) {
 	now := time.Now()
 	kept, err := false, error(nil)
-	if now.Before(until) {
-		ctx, cancel := context.WithDeadline(l.done, until)
+	if now.Before(l.until) {
+		ctx, cancel := context.WithDeadline(l.done, l.until)
 		err = panics.Background("weir: renew", func() (err error) {
 			kept, err = l.reservation.keep(ctx)
 			return err
 		})
 		cancel()
 	}
-
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	defer close(idle)
 	if kept {
 		l.until = now.Add(l.reservation.Lease())
 	}
-	switch {
-	case !kept && err == nil, !time.Now().Before(l.until):
+	if !kept && err == nil || !time.Now().Before(l.until) {
 		l.end(ErrLeaseLost)
-	case !l.stopped:
-		l.renewal.Reset(l.nextRenewal(kept))
+		return decide.NoRenewal
 	}
+	return l.nextRenewal(kept)
 }
 
 // keep renews the lease of a reservation, and reports whether the lease was unbroken. After a gap
@@ -198,11 +178,9 @@ func (l *Lease) Release(ctx context.Context) error {
 	if l.reservation == nil {
 		return nil
 	}
-	idle := l.stop()
-	select {
-	case <-idle:
+	idle := l.renewal.Stop()
+	if idle == nil {
 		return l.giveBack(ctx)
-	default:
 	}
 	select {
 	case <-idle:
@@ -217,21 +195,11 @@ func (l *Lease) Release(ctx context.Context) error {
 	}
 }
 
-// stop ends the renewals. The channel is closed when none is in progress.
-func (l *Lease) stop() (idle <-chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.stopped = true; l.renewal != nil {
-		l.renewal.Stop()
-	}
-	return l.idle
-}
-
 // giveBack gives the place back, and reports whether the lease was lost. The first call decides
 // that.
 func (l *Lease) giveBack(ctx context.Context) error {
 	cause := errReleased
-	if l.renewal != nil && !time.Now().Before(l.until) {
+	if l.reservation.Lease() > 0 && !time.Now().Before(l.until) {
 		cause = ErrLeaseLost
 	}
 	l.end(cause)

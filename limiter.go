@@ -165,14 +165,15 @@ func New(limit Limit, opts ...Option) (*Limiter, error) {
 
 // Limit returns the limit in force, in canonical form. That of the zero Limiter, which has none, is the zero Limit.
 func (l *Limiter) Limit() Limit {
-	if b := l.load(); b != nil {
+	if b := l.Bound(); b != nil {
 		return b.Limit
 	}
 	return Limit{}
 }
 
-// load returns the limit in force, or nil if there is none.
-func (l *Limiter) load() *store.Bound {
+// Bound returns the limit in force, bound to the limiter's store; nil for the zero Limiter.
+// Operations on it use the store's clock, whatever WithClock sets, and are not seen by those who Wait.
+func (l *Limiter) Bound() *store.Bound {
 	if l == nil {
 		return nil
 	}
@@ -193,7 +194,7 @@ func (l *Limiter) Allow(ctx context.Context, key string) bool {
 
 // Take asks to pass at the cost, now. It takes the whole cost, or nothing.
 func (l *Limiter) Take(ctx context.Context, key string, cost int64) (d Decision, err error) {
-	b := l.load()
+	b := l.Bound()
 	if b == nil || l.now != nil || cost < 0 || ctx.Err() != nil {
 		return l.decide(ctx, b, key, algorithm.Op{Kind: algorithm.Take, Cost: cost})
 	}
@@ -208,7 +209,7 @@ func (l *Limiter) Take(ctx context.Context, key string, cost int64) (d Decision,
 
 // TakeAt is Take at a time.
 func (l *Limiter) TakeAt(ctx context.Context, key string, cost int64, now time.Time) (Decision, error) {
-	return l.decideAt(ctx, l.load(), key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, now)
+	return l.decideAt(ctx, l.Bound(), key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, now)
 }
 
 // Peek returns what stands for the key, now, and changes nothing. It is a Take of cost 0.
@@ -224,7 +225,7 @@ func (l *Limiter) PeekAt(ctx context.Context, key string, now time.Time) (Decisi
 // TakeUpTo takes as much of the cost as there is room for, now, and returns how much that was. When there is
 // room for none it is denied as a Take of 1 would be.
 func (l *Limiter) TakeUpTo(ctx context.Context, key string, cost int64) (granted int64, d Decision, err error) {
-	b := l.load()
+	b := l.Bound()
 	now, err := l.check(ctx, b, cost)
 	if err != nil {
 		return 0, d, err
@@ -234,7 +235,7 @@ func (l *Limiter) TakeUpTo(ctx context.Context, key string, cost int64) (granted
 
 // TakeUpToAt is TakeUpTo at a time.
 func (l *Limiter) TakeUpToAt(ctx context.Context, key string, cost int64, now time.Time) (granted int64, d Decision, err error) {
-	b := l.load()
+	b := l.Bound()
 	at, err := checkAt(ctx, b, cost, now)
 	if err != nil {
 		return 0, d, err
@@ -251,7 +252,7 @@ func (l *Limiter) takeUpTo(ctx context.Context, b *store.Bound, key string, cost
 // Refund gives back units that were taken and not used, newest first, at most to the full capacity. The decision
 // is what stands afterwards.
 func (l *Limiter) Refund(ctx context.Context, key string, cost int64) (Decision, error) {
-	b := l.load()
+	b := l.Bound()
 	if b == nil {
 		return Decision{}, errNoLimit
 	}
@@ -262,7 +263,7 @@ func (l *Limiter) Refund(ctx context.Context, key string, cost int64) (Decision,
 
 // RefundAt is Refund at a time.
 func (l *Limiter) RefundAt(ctx context.Context, key string, cost int64, now time.Time) (Decision, error) {
-	b := l.load()
+	b := l.Bound()
 	if b == nil {
 		return Decision{}, errNoLimit
 	}
@@ -273,7 +274,7 @@ func (l *Limiter) RefundAt(ctx context.Context, key string, cost int64, now time
 
 // Reset forgets the key: its next request finds a fresh one.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
-	b := l.load()
+	b := l.Bound()
 	if b == nil {
 		return errNoLimit
 	}
@@ -371,7 +372,7 @@ func (l *Limiter) TakeManyAt(ctx context.Context, requests []Request, now time.T
 }
 
 func (l *Limiter) takeMany(ctx context.Context, requests []Request, now int64, decisions []Decision) ([]Decision, error) {
-	b := l.load()
+	b := l.Bound()
 	if b == nil {
 		return decisions, errNoLimit
 	}
@@ -394,7 +395,7 @@ func (l *Limiter) takeMany(ctx context.Context, requests []Request, now int64, d
 
 // Name returns the name that the limiter's state is under (WithName), or "" if it has none.
 func (l *Limiter) Name() string {
-	if b := l.load(); b != nil {
+	if b := l.Bound(); b != nil {
 		return b.Name
 	}
 	return ""

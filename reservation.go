@@ -32,10 +32,10 @@ type Reservation struct {
 // Reserve takes the cost, now, as Take does, in a way that can be undone. Of a concurrent limit it is what is in flight until it is
 // cancelled, or its lease is over.
 func (l *Limiter) Reserve(ctx context.Context, key string, cost int64) (*Reservation, error) {
-	if err := check(ctx, l.load(), cost); err != nil {
+	if err := check(ctx, l.Bound(), cost); err != nil {
 		return nil, err
 	}
-	d, p, err := l.takePlace(ctx, l.load(), key, cost, nil)
+	d, p, err := l.takePlace(ctx, l.Bound(), key, cost, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (l *Limiter) Hold(ctx context.Context, key string, cost int64, life time.Du
 		return nil, &LifeError{life}
 	}
 	h := &Hold{limiter: l, key: key, id: 1 + rand.Int64N(1<<62), estimate: cost, life: life} //nolint:gosec // unique for the key is enough
-	b := l.load()
+	b := l.Bound()
 	now, err := l.check(ctx, b, cost)
 	if err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (h *Hold) bound() *store.Bound {
 	if h.without != nil {
 		return h.without
 	}
-	return h.limiter.load() // the limit may have changed
+	return h.limiter.Bound() // the limit may have changed
 }
 
 // Renew keeps the hold for its whole life again, from now on. If the hold has expired, Renew takes

@@ -44,7 +44,7 @@ func (unnamedError) Is(target error) bool { return target == ErrUnnamed }
 // any limit but a concurrent one, starts after them. Take goes by the store alone: a Delay that it has returned can't change, and it may return one by which the
 // request starts sooner after a turn whose time has changed than any of the limits lets it. Reservations and holds made before are settled as ever; a lease that is renewed is one of the limit under which it was taken.
 func (l *Limiter) SetLimit(limit Limit) error {
-	old := l.load()
+	old := l.Bound()
 	switch {
 	case old == nil:
 		return errNoLimit

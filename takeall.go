@@ -35,7 +35,7 @@ func TakeAll(ctx context.Context, charges ...Charge) (Decision, []Decision, erro
 	parts, bounds := make([]store.Part, len(charges)), make([]*store.Bound, len(charges))
 	now := store.OwnClock
 	for i, c := range charges {
-		l, b := c.Limiter, c.Limiter.load()
+		l, b := c.Limiter, c.Limiter.Bound()
 		if err := check(ctx, b, c.Cost); err != nil {
 			return Decision{}, nil, err
 		}

@@ -41,7 +41,7 @@ func (e *CapacityError) Error() string {
 // If the store fails, all waiters of the key on this Limiter return its error at once, or decide
 // without it as [WithOnStoreError] sets.
 func (l *Limiter) Wait(ctx context.Context, key string, cost int64) error {
-	b := l.load()
+	b := l.Bound()
 	if err := check(ctx, b, cost); err != nil || cost == 0 {
 		return err
 	}
@@ -78,7 +78,7 @@ func (l *Limiter) admit(ctx context.Context, key string, w *waiter, take func(*s
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if err := l.lines.failure(w); err != nil && decide.Denies(ctx, l.load(), err) {
+		if err := l.lines.failure(w); err != nil && decide.Denies(ctx, l.Bound(), err) {
 			return err
 		}
 		if !l.lines.undecided(w) {
@@ -172,7 +172,7 @@ func (l *Limiter) hopeless(ctx context.Context, b *store.Bound, key string, w *w
 // nil if the waiters decide without the store.
 func (l *Limiter) inspectFailed(ctx context.Context, key string, err error) error {
 	l.lines.fail(ctx, key, nil, err)
-	if decide.Denies(ctx, l.load(), err) {
+	if decide.Denies(ctx, l.Bound(), err) {
 		return err
 	}
 	return nil

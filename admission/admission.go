@@ -5,73 +5,44 @@ import (
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/policy"
+	"github.com/weirlimit/weir/store"
 )
 
-// An Outcome is what is to become of a request.
-type Outcome uint8
-
-const (
-	// Admitted requests are to be served.
-	Admitted Outcome = iota
-	// Skipped requests are to be served, and there is nothing to tell of limits.
-	Skipped
-	// Denied requests may pass later, after Decision.RetryAfter. If what denied are concurrent limits alone, that is at most a second: when a place is free nobody knows.
-	Denied
-	// Excessive requests cost more than a limit's capacity, and never pass.
-	Excessive
-	// Forbidden requests are those of a client whose plan is deny.
-	Forbidden
-	// Undecided requests are refused because the store could not decide. Decision.RetryAfter is a guess.
-	Undecided
-	// Invalid requests make no sense: they say a cost that is none.
-	Invalid
-	// Gone requests are those whose context has ended: nobody waits for the answer.
-	Gone
-)
-
-// Pass reports whether the request is to be served.
-func (o Outcome) Pass() bool { return o <= Skipped }
-
-// String returns the outcome's name, in lower case.
-func (o Outcome) String() string {
-	all := [...]string{"admitted", "skipped", "denied", "excessive", "forbidden", "undecided", "invalid", "gone"}
-	if int(o) >= len(all) {
-		return "unknown"
-	}
-	return all[o]
-}
-
-// An Admission is the answer to a request, and what the request holds until Finish. Copies of it are of one request: what one of them settles is settled.
+// An Admission is the decision on a request, and the units that the request holds until Finish.
+// Copies of it are of one request: a settlement of one of them settles all.
 type Admission struct {
 	Outcome  Outcome
 	Decision weir.Decision // of all limits together; Failed if the store failed, and Local if this process decided alone
-	// Err is a *policy.RequestError or a *weir.CostError of an Invalid request, that of the context of one that is Gone, and of others the store's, if it failed,
-	// also if they pass all the same. It is not for clients.
+	// Err is a *policy.RequestError or a *weir.CostError of an Invalid request, that of the context
+	// of one that is Gone, and otherwise that of the store if it failed, also if the request passes
+	// all the same. It is not for clients.
 	Err error
 
-	gate  *Gate
-	limit *weir.Limiter          // that decided, or would have if the store had
-	under *named                 // its limit then
+	bound *store.Bound           // of a limiter that decided; nil: policies decided, or there is no decision
+	name  string                 // of the limiter, as clients see it
 	each  []policy.LimitDecision // of policies
 	held  *held                  // nil: nothing
 }
 
-// A Standing is what stands for one limit.
+// A Standing is the decision on one limit.
 type Standing struct {
-	Name     string // as clients are told: 1 or more of the characters from space to ~
+	Name     string // as clients see it: 1 or more of the characters from space to ~
 	Limit    weir.Limit
 	Decision weir.Decision
 }
 
-// Each is what stands for each limit that is enforced, in the order of the configuration. Limits that denied are those whose Decision is not Allowed. A limit of which nothing is known, because the
-// store failed or was not asked, is not among them, nor is a plan that has no limits.
+// Each yields each limit that is enforced, in the order of the configuration. Limits that denied are
+// those whose Decision is not Allowed. It leaves out limits without a decision, because the store
+// failed or was not called, and plans without limits.
 func (a *Admission) Each() iter.Seq[Standing] {
 	return func(yield func(Standing) bool) { a.standings(yield) } // and not a.standings: it would be allocated
 }
 
 func (a *Admission) standings(yield func(Standing) bool) {
-	if a.limit != nil && a.tells() {
-		yield(Standing{a.name(), a.under.limit, a.decisionUnder()})
+	if a.bound != nil {
+		if d := a.decisionUnder(); !d.Failed || d.Local {
+			yield(Standing{a.name, a.bound.Limit, d})
+		}
 		return
 	}
 	for i := range a.each {
@@ -85,37 +56,35 @@ func (a *Admission) standings(yield func(Standing) bool) {
 	}
 }
 
-// decisionUnder is the Decision as one of the limit that is told of. If that has changed more than once in the meantime no more remains than it has.
+// decisionUnder returns the Decision under the bound. If the limit has changed more than once since,
+// no more remains than its capacity.
 func (a *Admission) decisionUnder() weir.Decision {
 	d := a.Decision
-	if d.Limit != a.under.capacity {
-		d.Limit, d.Remaining = a.under.capacity, min(d.Remaining, a.under.capacity)
+	if d.Limit != a.bound.Capacity {
+		d.Limit, d.Remaining = a.bound.Capacity, min(d.Remaining, a.bound.Capacity)
 	}
 	return d
 }
 
-// tells reports whether the Decision is that of a limiter.
-func (a *Admission) tells() bool {
-	return a.Outcome <= Excessive && a.Outcome != Skipped && (!a.Decision.Failed || a.Decision.Local)
-}
-
-// Violated is what denied the request, by the names of Each; a plan that is deny has its policy's.
+// Violated yields the names of the limits that denied the request, as Each has them; for a plan that
+// is deny, the name of the policy.
 func (a *Admission) Violated() iter.Seq[string] {
 	return func(yield func(string) bool) { a.violated(yield) }
 }
 
 func (a *Admission) violated(yield func(string) bool) {
-	if a.limit != nil && a.tells() && !a.Decision.Allowed {
-		yield(a.name())
+	if a.bound != nil {
+		if !a.Decision.Allowed {
+			yield(a.name)
+		}
 		return
 	}
 	for i := range a.each {
-		d := &a.each[i]
-		if d.Role == policy.Enforced && !d.Allowed && (!d.Failed || d.Local) && !yield(d.Name) {
+		if d := &a.each[i]; denies(d) && (!d.Failed || d.Local) && !yield(d.Name) {
 			return
 		}
 	}
 }
 
-// Held reports whether the request holds anything: a lease, an estimate of its cost, or a turn. If not, Finish and Await do nothing, and need not be called.
-func (a *Admission) Held() bool { return a.held != nil }
+// denies reports whether an enforced limit denied.
+func denies(d *policy.LimitDecision) bool { return d.Role == policy.Enforced && !d.Allowed }

@@ -8,28 +8,28 @@ import (
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/identity"
+	"github.com/weirlimit/weir/internal/decide"
 	"github.com/weirlimit/weir/policy"
 )
 
-// Limits are what a request must pass: a limiter, or a set of policies.
+// Limits decide on requests: a limiter, or a set of policies.
 type Limits interface{ *weir.Limiter | *policy.Set }
 
 // errNoLimits is the error of a nil Gate and of the zero Gate.
 var errNoLimits = errors.New("admission: the Gate is nil or the zero Gate, and has no limits; accepted: a Gate that New returned")
 
-// A Gate lets requests pass, or not. It may be used by many goroutines at once. A nil Gate and the
-// zero Gate have no limits, and refuse all requests as Undecided.
+// A Gate decides on requests. It may be used by many goroutines at once. A nil Gate and the zero Gate
+// have no limits, and refuse all requests as Undecided.
 type Gate struct {
 	opts    Options
 	limiter *weir.Limiter // nil: set decides
 	set     *policy.Set
-	names   names
-	warned  [warnings]warning
 	client  *identity.ClientIP // counts requests by address; nil: not by address
-	proxied atomic.Bool        // the warning of warnOfProxy was logged
+	samples [warnings]decide.Sampler
+	proxied atomic.Bool // the warning of warnOfProxy was logged
 }
 
-// New returns a Gate. It refuses, as an *OptionError, what makes no sense.
+// New returns a Gate. It refuses invalid options with an *OptionError.
 func New[L Limits](limits L, opts Options) (*Gate, error) {
 	g := &Gate{opts: opts.withDefaults()}
 	var err error
@@ -51,32 +51,31 @@ func New[L Limits](limits L, opts Options) (*Gate, error) {
 	return g, nil
 }
 
-// Admit decides on a request. What holds something ([Admission.Held]) must be given to Finish, whatever happens to the request.
+// Admit decides on a request. If the request holds anything ([Admission.Held]), the caller gives the
+// Admission to Finish in every case.
 func (g *Gate) Admit(r *http.Request) (a Admission) {
 	switch {
 	case g == nil || g.limiter == nil && g.set == nil:
-		return Admission{Outcome: Undecided, Decision: weir.Decision{RetryAfter: retryAfterFailure}, Err: errNoLimits}
+		return Admission{Outcome: Undecided, Decision: weir.Decision{RetryAfter: decide.RetryAfterFailure}, Err: errNoLimits}
 	case g.opts.Skip != nil && g.opts.Skip(r):
 		a.Outcome = Skipped
-	case g.set != nil:
-		g.warnOfProxy(r)
-		g.check(r, &a)
-	default:
-		g.warnOfProxy(r)
-		g.take(r, &a)
+		return a
 	}
-	if a.Outcome == Denied {
-		a.askSoon()
+	if g.client != nil && !g.proxied.Load() {
+		if field := g.client.Ignored(r); field != "" {
+			g.warnOfProxy(r, field)
+		}
+	}
+	var decided bool
+	if g.set != nil {
+		decided = g.check(r, g.opts.ClientIP.Addr(r), &a)
+	} else {
+		decided = g.take(r, g.opts.Key.Of(r), &a)
+	}
+	if a.Err != nil || !a.Decision.Allowed {
+		g.conclude(r, &a, decided)
 	}
 	return a
-}
-
-// cost is what the Options say that a request costs.
-func (g *Gate) cost(r *http.Request) int64 {
-	if g.opts.Cost == nil {
-		return 1
-	}
-	return g.opts.Cost(r)
 }
 
 func (o Options) withDefaults() Options {

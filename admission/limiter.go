@@ -4,138 +4,87 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/internal/decide"
 	"github.com/weirlimit/weir/store"
 )
 
-// retryAfterFailure is when to come back if the store could not decide, and nobody knows.
-const retryAfterFailure = time.Second
-
-// errWithoutStore is the error of a store that failed, of which the limiter returned nothing.
+// errWithoutStore is the error of a limiter that decided in place of its store by its own option: it
+// returns a decision, and no error.
 var errWithoutStore = errors.New("the limiter decided without its store, which failed")
 
-// errNoLimit is of a limiter that an Override returned, and that is the zero Limiter.
+// errNoLimit is the error of the zero Limiter as a result of Override.
 var errNoLimit = errors.New("admission: Override returned a *weir.Limiter without a limit; accepted: nil, or what weir.New returned")
 
-// take has the limiter decide.
-func (g *Gate) take(r *http.Request, a *Admission) {
+// take has a limiter decide. It reports whether there is a decision; the error is also that of a
+// store in place of which the limiter decided.
+func (g *Gate) take(r *http.Request, key string, a *Admission) (decided bool) {
 	l := g.limiter
 	if g.opts.Override != nil {
 		if other := g.opts.Override(r); other != nil {
 			l = other
 		}
 	}
-	a.gate, a.limit = g, l
-	key, cost := g.opts.Key.Of(r), g.cost(r)
-	a.Err = g.takeOf(l, r, a, key, cost)
-	switch {
-	case a.Decision.Failed:
-		g.withoutStore(r, a)
-	case a.Err != nil:
-		g.failed(r, a)
+	cost := int64(1)
+	if g.opts.Cost != nil {
+		cost = g.opts.Cost(r)
 	}
-	if a.Outcome != Admitted || a.Decision.Allowed {
-		return
+	b := l.Bound()
+	if b == nil {
+		a.Err = errNoLimit
+		return false
 	}
-	a.Outcome = Denied
-	if a.Decision.RetryAfter == weir.Never {
-		a.Outcome = Excessive
-	}
-}
-
-// takeOf asks one limiter, and notes the limit that it decided by. The error is also that of a store
-// without which the limiter decided.
-func (g *Gate) takeOf(l *weir.Limiter, r *http.Request, a *Admission, key string, cost int64) error {
-	a.under = g.limitOf(l)
 	ctx, cause := r.Context(), (*error)(nil)
 	if g.opts.OnStoreError != store.Deny {
 		cause = new(error)
 		ctx = store.WithOnError(decide.WithCause(ctx, cause), g.opts.OnStoreError)
 	}
-	err := g.ask(ctx, l, r, a, key, cost)
-	if err == nil && a.Decision.Limit != a.under.capacity { // it has changed since
-		a.under = g.limitOf(l)
+	if a.Err = g.takeUnder(ctx, l, b, r, a, key, cost); a.Err != nil {
+		return false
 	}
-	if err == nil && cause != nil {
-		err = *cause
+	if a.Decision.Limit != b.Capacity { // it has changed since
+		b = l.Bound()
 	}
-	return err
+	if a.bound, a.name = b, b.Text(); g.opts.Name != "" && l == g.limiter {
+		a.name = g.opts.Name
+	}
+	if cause != nil {
+		a.Err = *cause
+	}
+	if a.Decision.Failed && a.Err == nil {
+		a.Err = errWithoutStore
+	}
+	return true
 }
 
-// ask asks one limiter, in the way that what is taken can be settled, if it is to be.
-func (g *Gate) ask(ctx context.Context, l *weir.Limiter, r *http.Request, a *Admission, key string, cost int64) (err error) {
-	switch algorithm := a.under.limit.Algorithm; {
-	case algorithm == "":
-		return errNoLimit
+// takeUnder takes the cost, in a way that can be settled if it is to be.
+func (g *Gate) takeUnder(ctx context.Context, l *weir.Limiter, b *store.Bound, r *http.Request, a *Admission, key string, cost int64) (err error) {
+	switch algorithm := b.Limit.Algorithm; {
 	case algorithm == weir.Concurrent || algorithm == weir.LeakyQueue && g.opts.Charge == nil:
-		return g.reserve(ctx, l, r, a, key, cost)
+		reservation, err := l.Reserve(ctx, key, cost)
+		if err != nil {
+			return err
+		}
+		a.Decision = reservation.Decision
+		switch lease := reservation.Lease(); { // not that of b: the limit may have changed since
+		case !a.Decision.Allowed || cost == 0:
+		case lease > 0:
+			g.hold(r, a, &place{reservation}, lease) //nolint:contextcheck // for as long as the request is served, whatever becomes of its context
+		case a.Decision.Delay > 0:
+			g.hold(r, a, &slot{reservation}, 0) //nolint:contextcheck // as above
+		}
+		return nil
 	case g.opts.Charge != nil:
-		return g.hold(ctx, l, r, a, key, cost)
+		h, err := l.Hold(ctx, key, cost, g.opts.Hold)
+		if err != nil {
+			return err
+		}
+		if a.Decision = h.Decision; a.Decision.Allowed {
+			g.hold(r, a, &estimate{h}, g.opts.Hold) //nolint:contextcheck // as above
+		}
+		return nil
 	}
 	a.Decision, err = l.Take(ctx, key, cost)
 	return err
-}
-
-// reserve takes a lease, or a turn.
-func (g *Gate) reserve(ctx context.Context, l *weir.Limiter, r *http.Request, a *Admission, key string, cost int64) error {
-	reservation, err := l.Reserve(ctx, key, cost)
-	if err != nil {
-		return err
-	}
-	a.Decision = reservation.Decision
-	switch length := reservation.Lease(); { // not l.Limit(), which may have changed since
-	case !a.Decision.Allowed || cost == 0:
-	case length > 0:
-		a.held = newHeld(g, r, a.Decision.Delay, &lease{reservation})
-		a.held.renewEvery(length) //nolint:contextcheck // for as long as the request is served, whatever becomes of its context
-	case a.Decision.Delay > 0:
-		a.held = newHeld(g, r, a.Decision.Delay, &turn{reservation})
-	}
-	return nil
-}
-
-// hold takes an estimate.
-func (g *Gate) hold(ctx context.Context, l *weir.Limiter, r *http.Request, a *Admission, key string, cost int64) error {
-	h, err := l.Hold(ctx, key, cost, g.opts.Hold)
-	if err != nil {
-		return err
-	}
-	if a.Decision = h.Decision; a.Decision.Allowed {
-		a.held = newHeld(g, r, a.Decision.Delay, &estimate{h})
-		a.held.renewEvery(g.opts.Hold) //nolint:contextcheck // as in reserve
-	}
-	return nil
-}
-
-// failed is for a request for which the limiter returned an error.
-func (g *Gate) failed(r *http.Request, a *Admission) {
-	var negative *weir.CostError
-	switch ended := r.Context().Err(); {
-	case errors.As(a.Err, &negative):
-		a.Outcome = Invalid
-		return
-	case ended != nil:
-		a.Outcome, a.Err = Gone, ended
-		return
-	}
-	g.warn(undecided, "no decision could be made", a.Err)
-	a.Outcome, a.Decision = Undecided, weir.Decision{RetryAfter: retryAfterFailure}
-}
-
-// withoutStore is for a request that was decided without the store.
-func (g *Gate) withoutStore(r *http.Request, a *Admission) {
-	if ended := r.Context().Err(); ended != nil {
-		if a.held != nil {
-			a.held.giveBack() //nolint:contextcheck // it is done although the context has ended
-		}
-		a.Outcome, a.Err, a.held = Gone, ended, nil
-		return
-	}
-	if a.Err == nil {
-		a.Err = errWithoutStore
-	}
-	g.warn(undecided, "the store failed, and requests are decided without it", a.Err)
 }

@@ -26,13 +26,14 @@ func (f *frail) giveBack(context.Context) error      { panic("give back") }
 func TestPanicsWhileARequestIsRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f frail
-		h := newHeld(&Gate{opts: Options{Log: slog.New(slog.DiscardHandler)}}, httptest.NewRequest(http.MethodGet, "/", nil), 0, &f)
-		h.renewEvery(30 * time.Second)
+		var a Admission
+		g := &Gate{opts: Options{Log: slog.New(slog.DiscardHandler)}}
+		g.hold(httptest.NewRequest(http.MethodGet, "/", nil), &a, &f, 30*time.Second)
 		time.Sleep(21*time.Second + 500*time.Millisecond)
 		if n := f.renewals.Load(); n != 2 {
 			t.Errorf("%d renewals in 21.5 s, want 2", n)
 		}
-		h.giveBack() // a renewal is in progress
+		a.held.giveBack() // a renewal is in progress
 		time.Sleep(time.Minute)
 		if n := f.renewals.Load(); n != 2 {
 			t.Errorf("%d renewals after the settlement, want 2", n)

@@ -4,14 +4,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sync/atomic"
-	"time"
 
 	"github.com/weirlimit/weir/identity"
-	"github.com/weirlimit/weir/store"
 )
 
-// What is warned of, each at most once a second: while a store is away, every request fails.
+// The kinds of warnings, each sampled by itself.
 const (
 	undecided = iota
 	unsettled
@@ -20,28 +17,15 @@ const (
 	warnings
 )
 
-// A warning knows when it was last logged, and how often it was not since.
-type warning struct{ second, left atomic.Int64 }
-
-// warn logs an error. It says nothing of the request.
+// warn logs an error, without values of the request.
 func (g *Gate) warn(which int, message string, err error) {
-	w := &g.warned[which]
-	now, last := time.Now().Unix(), w.second.Load()
-	if now == last || !w.second.CompareAndSwap(last, now) {
-		w.left.Add(1)
-		return
-	}
-	g.log().Warn(message, "error", store.WithoutKeys(err), "not_logged", w.left.Swap(0))
+	g.samples[which].Warn(g.log(), message, err)
 }
 
 // warnOfProxy logs, once, a request with the address of a client in a header field, from a peer
 // that is not a trusted proxy. It logs the address of the peer, and no value of the request.
-func (g *Gate) warnOfProxy(r *http.Request) {
-	if g.client == nil || g.proxied.Load() {
-		return
-	}
-	field := g.client.Ignored(r)
-	if field == "" || !g.proxied.CompareAndSwap(false, true) {
+func (g *Gate) warnOfProxy(r *http.Request, field string) {
+	if !g.proxied.CompareAndSwap(false, true) {
 		return
 	}
 	peer := "unix"

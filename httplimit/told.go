@@ -38,27 +38,23 @@ type value struct {
 func (t *told) values(d *weir.Decision) []string {
 	var buf [len(value{}.text)]byte
 	text := t.line.Append(buf[:0], d)
-	if d.Remaining < 0 || d.Remaining >= int64(len(t.recent)) {
-		return valueOf(text).values[:]
+	keep := d.Remaining >= 0 && d.Remaining < int64(len(t.recent))
+	if keep {
+		if v := t.recent[d.Remaining].Load(); v != nil && v.values[0] == string(text) {
+			return v.values[:]
+		}
 	}
-	kept := &t.recent[d.Remaining]
-	v := kept.Load()
-	if v == nil || v.values[0] != string(text) {
-		v = valueOf(text)
-		kept.Store(v)
-	}
-	return v.values[:]
-}
-
-func valueOf(text []byte) *value {
 	v := &value{}
 	if len(text) > len(v.text) {
 		v.values[0] = string(text)
-		return v
+	} else {
+		n := copy(v.text[:], text)
+		v.values[0] = unsafe.String(&v.text[0], n) //nolint:gosec // nobody writes to v.text any more
 	}
-	n := copy(v.text[:], text)
-	v.values[0] = unsafe.String(&v.text[0], n) //nolint:gosec // nobody writes to v.text any more
-	return v
+	if keep {
+		t.recent[d.Remaining].Store(v)
+	}
+	return v.values[:]
 }
 
 // tellings are what was told of the last limits, by their names. Of a limiter there is one until its limit changes; policies have as many as they have limits and plans.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/weirlimit/weir"
 	"github.com/weirlimit/weir/internal/decide"
-	"github.com/weirlimit/weir/store"
 )
 
 // Bounds on a reservation's time.
@@ -15,19 +14,6 @@ const (
 	minHold = time.Millisecond
 	maxHold = 24 * time.Hour
 )
-
-// An applied policy is one that matches a request.
-type applied struct {
-	*rule
-	group  *group
-	client string // its name, "" without one
-	grant  *Grant // nil for the default limits
-	key    string
-	cost   int64
-	stated bool // the request states its cost
-	// wrong is the error of the cost, for a policy that enforces nothing: it is left out.
-	wrong error
-}
 
 // Check decides a request. All limits of all policies that match it are charged together, or none
 // is. The decision lists each limit.
@@ -43,7 +29,7 @@ type applied struct {
 // (store.IsFailure) is not an error: policies then decide as their on_store_error sets, and
 // Decision.Err is the failure.
 func (s *Set) Check(ctx context.Context, r *Request) (Decision, error) {
-	v := s.load()
+	v, now := s.load(), s.now()
 	if v == nil {
 		return Decision{}, errNoPolicies
 	}
@@ -61,12 +47,12 @@ func (s *Set) Check(ctx context.Context, r *Request) (Decision, error) {
 	}
 	var fewClaims [8]decide.Claim
 	var held []decide.Holding
-	q := decide.Request{Now: s.now(), Holdings: &held}
+	q := decide.Request{Now: now, Holdings: &held}
 	if r.Hold > 0 {
 		q.ID, q.Life = newID(), int64(r.Hold)
 	}
 	var d Decision
-	q.Claims, d.Each = claims(policies, q.ID != 0, fewClaims[:0])
+	q.Claims, d.Each = claims(policies, fewClaims[:0])
 	result, err := q.Decide(ctx)
 	if err != nil {
 		return Decision{}, requestError(err)
@@ -92,66 +78,4 @@ func requestError(err error) error {
 		return &RequestError{"what is held", size.Value, size.Accept}
 	}
 	return err
-}
-
-// now returns the time of a decision.
-func (s *Set) now() int64 {
-	if s.clock == nil {
-		return store.OwnClock
-	}
-	if at, ok := store.Nanoseconds(s.clock()); ok {
-		return at
-	}
-	return store.OwnClock
-}
-
-// applied appends the policies that match, with the key, the limits and the cost of the request.
-func (v *rules) applied(r *facts, list []applied) ([]applied, error) {
-	if err := r.bounds(); err != nil {
-		return nil, err
-	}
-	if len(r.Path) > MaxRegexPath {
-		if err := v.index.regexBound(v.rules, r); err != nil {
-			return nil, err
-		}
-	}
-	var space [16]int32
-	for _, n := range v.index.find(r, space[:0]) {
-		a := applied{rule: &v.rules[n]}
-		a.key = a.rule.key.key(r)
-		if r.May != nil && !r.May(a.name, a.key) {
-			return nil, ErrForbidden
-		}
-		v.findGroup(&a, r)
-		if a.cost, a.stated, a.wrong = a.rule.cost.cost(r); a.wrong != nil && a.role == Enforced && !a.group.empty() {
-			return nil, a.wrong
-		}
-		list = append(list, a)
-	}
-	if len(r.wrong) > 0 {
-		if err := v.enforcedBounds(r.Request); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
-}
-
-// enforcedBounds returns an error if an enforced policy reads a part of the request beyond its
-// bound. For a policy in shadow mode, which decides nothing, such a part has no values.
-func (v *rules) enforcedBounds(request *Request) error {
-	r := facts{Request: request}
-	for i := range v.index.alternatives {
-		a := &v.index.alternatives[i]
-		if rule := &v.rules[a.policy]; rule.role == Enforced && a.matchesPath(r.Path) && a.matches(&r) {
-			_ = rule.key.key(&r)
-			if v.clients != nil {
-				_, _ = rule.client.value(&r)
-			}
-			_, _, _ = rule.cost.cost(&r)
-		}
-	}
-	if len(r.wrong) > 0 {
-		return r.wrong[0]
-	}
-	return nil
 }

@@ -86,21 +86,6 @@ func (p *problems) units(n int64, field string) {
 	}
 }
 
-// costs refuses a cost that no request can have.
-func (r *Request) costs() error {
-	if err := costIs("cost", r.Cost); err != nil {
-		return err
-	}
-	return costIs("estimate", r.Estimate)
-}
-
-func costIs(field string, cost *int64) error {
-	if cost == nil || 0 <= *cost && *cost <= MaxCost {
-		return nil
-	}
-	return &RequestError{field, strconv.FormatInt(*cost, 10), fmt.Sprintf("0 to %d", MaxCost)}
-}
-
 // cost returns what the request costs, and whether the request itself says so.
 func (k *coster) cost(r *facts) (units int64, said bool, err error) {
 	switch {

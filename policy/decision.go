@@ -54,57 +54,6 @@ type LimitDecision struct {
 	rule *rule // of the policy; nil without a Set
 }
 
-// claims appends the limits that the request is charged for, and returns a decision on each to be
-// made: of a plan without limits it is made. reserves is set if the request reserves.
-func claims(policies []applied, reserves bool, list []decide.Claim) ([]decide.Claim, []LimitDecision) {
-	n := 0
-	for i := range policies {
-		a := &policies[i]
-		if n += a.group.size(); a.tries() {
-			n += a.candidate.size()
-		}
-	}
-	if n == 0 {
-		return nil, nil
-	}
-	each := make([]LimitDecision, 0, n)
-	for i := range policies {
-		a := &policies[i]
-		if a.wrong != nil {
-			continue
-		}
-		if list, each = a.claims(int32(i), a.group, a.role, reserves, list, each); a.tries() {
-			list, each = a.claims(int32(i), a.candidate, Candidate, reserves, list, each)
-		}
-	}
-	return list, each
-}
-
-// claims appends the limits of a group of the policy.
-func (a *applied) claims(policy int32, g *group, role Role, reserves bool, list []decide.Claim, each []LimitDecision) ([]decide.Claim, []LimitDecision) {
-	d := LimitDecision{Policy: a.name, Name: a.name, Plan: a.group.plan, Key: a.key, Cost: a.cost, Role: role, rule: a.rule}
-	k := decide.Claim{Key: a.key, Cost: a.cost, Policy: policy, Role: decide.Role(role), Stated: a.stated}
-	if g.deny || g.unlimited {
-		if d.Allowed = g.unlimited; g.deny {
-			d.RetryAfter = weir.Never
-		}
-		each = append(each, d)
-		k.Decision = &each[len(each)-1].Decision
-		return append(list, k), each
-	}
-	for _, b := range g.limits {
-		if role == Candidate || len(g.limits) > 1 {
-			d.Name = b.Name // policy/limit, or policy/candidate/limit
-		}
-		k.Bound, k.Cost = b, decide.Cost(&b.Limit, a.cost, reserves)
-		d.Limit, d.Cost = b.Limit, k.Cost
-		each = append(each, d)
-		k.Decision = &each[len(each)-1].Decision
-		list = append(list, k)
-	}
-	return list, each
-}
-
 // conclude sets the policies that denied, counts the request for each policy, and removes the limits
 // that were skipped.
 func (d *Decision) conclude(policies []applied, claims []decide.Claim) {
@@ -122,7 +71,7 @@ func (d *Decision) conclude(policies []applied, claims []decide.Claim) {
 			if !k.Decision.Allowed {
 				denied[k.Role] = true
 			}
-			if kept < next {
+			if d.Each[next].Cost = k.Cost; kept < next {
 				d.Each[kept] = d.Each[next]
 			}
 			kept++

@@ -106,11 +106,12 @@ func (v *rules) explain(ctx context.Context, q *decide.Request, policies []appli
 		x.CostError = strings.TrimPrefix(a.wrong.Error(), "weir: ")
 		return x, nil //nolint:nilerr // it is explained
 	}
-	list, each := claims(policies, false, nil)
+	list, each := claims(policies, nil)
 	for i := range list {
-		if err := q.Look(ctx, &list[i]); err != nil {
+		if err := q.Look(ctx, list[i:i+1]); err != nil {
 			return x, err
 		}
+		each[i].Cost = list[i].Cost
 		x.Limits = append(x.Limits, &ExplainedLimit{each[i]})
 	}
 	q.Claims = append(q.Claims, list...)

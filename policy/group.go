@@ -1,6 +1,10 @@
 package policy
 
-import "github.com/weirlimit/weir/store"
+import (
+	"github.com/weirlimit/weir"
+	"github.com/weirlimit/weir/internal/decide"
+	"github.com/weirlimit/weir/store"
+)
 
 // A group is what applies together of a policy: its limits, a plan, or limits of a client's own.
 type group struct {
@@ -78,4 +82,54 @@ func (v *rules) granted(r *rule, grant *Grant) *group {
 		g.limits = append(g.limits, b)
 	}
 	return g
+}
+
+// claims appends the limits that the request is charged for, and returns a decision on each to be
+// made: of a plan without limits it is made.
+func claims(policies []applied, list []decide.Claim) ([]decide.Claim, []LimitDecision) {
+	n := 0
+	for i := range policies {
+		a := &policies[i]
+		if n += a.group.size(); a.tries() {
+			n += a.candidate.size()
+		}
+	}
+	if n == 0 {
+		return nil, nil
+	}
+	each := make([]LimitDecision, 0, n)
+	for i := range policies {
+		a := &policies[i]
+		if a.wrong != nil {
+			continue
+		}
+		if list, each = a.claims(int32(i), a.group, a.role, list, each); a.tries() {
+			list, each = a.claims(int32(i), a.candidate, Candidate, list, each)
+		}
+	}
+	return list, each
+}
+
+// claims appends the limits of a group of the policy.
+func (a *applied) claims(policy int32, g *group, role Role, list []decide.Claim, each []LimitDecision) ([]decide.Claim, []LimitDecision) {
+	d := LimitDecision{Policy: a.name, Name: a.name, Plan: a.group.plan, Key: a.key, Cost: a.cost, Role: role, rule: a.rule}
+	k := decide.Claim{Key: a.key, Cost: a.cost, Policy: policy, Role: decide.Role(role), Stated: a.stated}
+	if g.deny || g.unlimited {
+		if d.Allowed = g.unlimited; g.deny {
+			d.RetryAfter = weir.Never
+		}
+		each = append(each, d)
+		k.Decision = &each[len(each)-1].Decision
+		return append(list, k), each
+	}
+	for _, b := range g.limits {
+		if role == Candidate || len(g.limits) > 1 {
+			d.Name = b.Name // policy/limit, or policy/candidate/limit
+		}
+		k.Bound, d.Limit = b, b.Limit
+		each = append(each, d)
+		k.Decision = &each[len(each)-1].Decision
+		list = append(list, k)
+	}
+	return list, each
 }

@@ -76,7 +76,9 @@ func (x *index) find(r *facts, found []int32) []int32 {
 	found = x.check(r, x.exact[r.Path], found)
 	at, rest, more := x.prefixes, r.Path, true
 	for {
-		found = x.check(r, at.all, found)
+		if len(at.all) > 0 {
+			found = x.check(r, at.all, found)
+		}
 		if !more || len(at.children) == 0 {
 			break
 		}

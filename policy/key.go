@@ -209,7 +209,12 @@ func (p keyPart) value(r *facts) (of *keySource, value string) {
 // one key.
 func (m keyMaker) key(r *facts) string {
 	if len(m) == 1 && len(m[0]) == 1 {
-		return m[0][0].encode(r, m[0][0].value(r))
+		s := &m[0][0]
+		value := s.value(r)
+		if !s.hash && len(value) <= longValue { // as encode does
+			return identity.Encode(value)
+		}
+		return s.encode(r, value)
 	}
 	var b strings.Builder
 	for i, part := range m {

@@ -2,8 +2,10 @@ package policy
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"time"
 )
 
@@ -42,4 +44,19 @@ func (r *Request) check() error {
 		return &RequestError{"hold", r.Hold.String(), "0, for none, or " + minHold.String() + " to " + maxHold.String()}
 	}
 	return r.costs()
+}
+
+// costs refuses a cost that no request can have.
+func (r *Request) costs() error {
+	if err := costIs("cost", r.Cost); err != nil {
+		return err
+	}
+	return costIs("estimate", r.Estimate)
+}
+
+func costIs(field string, cost *int64) error {
+	if cost == nil || 0 <= *cost && *cost <= MaxCost {
+		return nil
+	}
+	return &RequestError{field, strconv.FormatInt(*cost, 10), fmt.Sprintf("0 to %d", MaxCost)}
 }

@@ -61,6 +61,17 @@ func (s *Set) load() *rules {
 	return s.current.Load()
 }
 
+// now returns the time of a decision.
+func (s *Set) now() int64 {
+	if s == nil || s.clock == nil {
+		return store.OwnClock
+	}
+	if at, ok := store.Nanoseconds(s.clock()); ok {
+		return at
+	}
+	return store.OwnClock
+}
+
 // New returns a set. It refuses a configuration that makes no sense, with an error as [Parse]'s, and one with a limit that the store refuses.
 func New(c *Config, o Options) (*Set, error) {
 	s := &Set{store: o.Store, clock: o.Clock, log: o.Log, counts: map[string]*counts{}}

@@ -47,21 +47,12 @@ const (
 type Claim struct {
 	Bound    *store.Bound        // nil: a plan without limits, which *Decision allows or denies
 	Key      string              // of the state
-	Cost     int64               // in units; see Cost
+	Cost     int64               // in units; Decide sets that of a concurrent limit: see setCosts
 	Decision *algorithm.Decision // receives the decision
 	Policy   int32               // limits of one policy and role are charged together
 	Role     Role
 	Stated   bool // the request states its cost, so a settlement may change it
 	Skipped  bool // the claim was not decided, because the store failed
-}
-
-// Cost returns the cost of a request under a limit: one lease of a concurrent limit, whatever the
-// request costs. A peek, of cost 0, takes no lease, unless the request reserves.
-func Cost(limit *algorithm.Limit, cost int64, reserves bool) int64 {
-	if limit.Algorithm != algorithm.Concurrent || cost == 0 && !reserves {
-		return cost
-	}
-	return 1
 }
 
 // A Request is a request to be decided.
@@ -111,6 +102,7 @@ func (r *Request) Decide(ctx context.Context) (d Result, err error) {
 		d.Decision = *k.Decision
 		return d, nil
 	}
+	r.setCosts(r.Claims)
 	if err := r.enforce(ctx, &d); err != nil {
 		return d, err
 	}
@@ -125,6 +117,17 @@ func (r *Request) Decide(ctx context.Context) (d Result, err error) {
 // plain reports whether a claim is a take of an enforced limit that holds nothing.
 func (k *Claim) plain() bool {
 	return k.Role == Enforced && k.Bound != nil && k.Bound.Limit.Algorithm != algorithm.Concurrent
+}
+
+// setCosts sets the costs under concurrent limits: one lease, whatever the request costs. A peek, of
+// cost 0, takes no lease, unless the request reserves.
+func (r *Request) setCosts(claims []Claim) {
+	for i := range claims {
+		k := &claims[i]
+		if k.Bound != nil && k.Bound.Limit.Algorithm == algorithm.Concurrent && (k.Cost != 0 || r.ID != 0) {
+			k.Cost = 1
+		}
+	}
 }
 
 // enforce decides the enforced limits together.
@@ -223,19 +226,17 @@ func (r *Request) tryOut(ctx context.Context, d *Result, claims []Claim, charge 
 	}
 }
 
-// Look decides one claim as the request would find it, and charges nothing.
-func (r *Request) Look(ctx context.Context, k *Claim) error {
-	if k.Bound == nil {
-		return nil
-	}
-	one := []Claim{*k}
-	err := r.take(ctx, one, k.Role, false)
+// Look decides one claim, in a list, as the request would find it, and charges nothing. The error is that of
+// Decide.
+func (r *Request) Look(ctx context.Context, k []Claim) error {
+	r.setCosts(k)
+	err := r.take(ctx, k, k[0].Role, false)
 	switch {
 	case err == nil:
 		return nil
 	case !store.IsFailure(ctx, err):
 		return cmp.Or(ctx.Err(), err)
 	}
-	r.without(ctx, one, k.Role, false, err)
+	r.without(ctx, k, k[0].Role, false, err)
 	return nil
 }

@@ -8,29 +8,40 @@ import (
 	"github.com/weirlimit/weir/policy"
 )
 
-// A lease of a concurrent limiter.
-type lease struct{ *weir.Reservation }
+// A holding is something that is settled once.
+type holding interface {
+	// settle gives it back, and charges the cost if that is known only now.
+	settle(ctx context.Context, cost int64) error
+	// giveBack is for work that was not done.
+	giveBack(ctx context.Context) error
+	// renew renews leases and estimates for their whole time. more is true while there is something
+	// left to renew.
+	renew(ctx context.Context) (more bool, err error)
+}
 
-func (l *lease) settle(ctx context.Context, _ int64) error { return l.Cancel(ctx) }
+// A place of a concurrent limiter.
+type place struct{ *weir.Reservation }
 
-func (l *lease) giveBack(ctx context.Context) error { return l.Cancel(ctx) }
+func (p *place) settle(ctx context.Context, _ int64) error { return p.Cancel(ctx) }
 
-func (l *lease) renew(ctx context.Context) (more bool, err error) {
-	d, err := l.Renew(ctx)
+func (p *place) giveBack(ctx context.Context) error { return p.Cancel(ctx) }
+
+func (p *place) renew(ctx context.Context) (more bool, err error) {
+	d, err := p.Renew(ctx)
 	if err == nil && !d.Allowed {
 		return false, errLost
 	}
 	return true, err
 }
 
-// A turn of a leaky queue. Once it has come there is nothing to give back.
-type turn struct{ *weir.Reservation }
+// A slot of a leaky queue. Once it has begun there is nothing to give back.
+type slot struct{ *weir.Reservation }
 
-func (*turn) settle(context.Context, int64) error { return nil }
+func (*slot) settle(context.Context, int64) error { return nil }
 
-func (t *turn) giveBack(ctx context.Context) error { return t.Cancel(ctx) }
+func (s *slot) giveBack(ctx context.Context) error { return s.Cancel(ctx) }
 
-func (*turn) renew(context.Context) (bool, error) { return false, nil }
+func (*slot) renew(context.Context) (bool, error) { return false, nil }
 
 // An estimate of a cost that is known later.
 type estimate struct{ *weir.Hold }
