@@ -1,9 +1,7 @@
-package main
+package engines
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 )
 
@@ -82,17 +80,8 @@ func contenders() []contender {
 	}
 }
 
-// find returns the contender of the name, or an error that lists the names.
-func find(name string) (contender, error) {
-	var names []string
-	for _, c := range contenders() {
-		if c.name == name {
-			return c, nil
-		}
-		names = append(names, c.name)
-	}
-	return contender{}, fmt.Errorf("contender is %q; accepted: %s", name, strings.Join(names, "; "))
-}
+// Key returns the name.
+func (c contender) Key() string { return c.name }
 
 // url is where the contender's space is, on the engine at the address.
 func (c contender) url(address string) string {

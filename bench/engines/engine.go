@@ -1,9 +1,7 @@
-package main
+package engines
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -16,6 +14,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/weirlimit/weir/bench/harness"
 )
 
 // The engines that weir's stores stand on.
@@ -24,6 +24,8 @@ const (
 	postgresEngine  = "postgres"
 	memcachedEngine = "memcached"
 )
+
+var engineNames = []string{redisEngine, postgresEngine, memcachedEngine}
 
 // serverCore is the processor of the engines; the load has all others, which loadCores names.
 const serverCore = "0"
@@ -39,14 +41,12 @@ func loadCores() string {
 	}
 }
 
-// An engine is a process that this one started on a free port of 127.0.0.1 and will end.
+// An engine is a server on a free port of 127.0.0.1, with its data in a folder of its own.
 type engine struct {
 	name    string
 	address string
 	dir     string
-	cmd     *exec.Cmd
-	exited  chan error
-	problem bytes.Buffer
+	process *harness.Process
 }
 
 // start starts the engine of the name, with its data in a folder of its own, and waits until it listens and answers.
@@ -55,7 +55,7 @@ func start(ctx context.Context, name string) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{name: name, dir: dir, exited: make(chan error, 1)}
+	e := &engine{name: name, dir: dir}
 	if err := e.begin(ctx); err != nil {
 		e.stop()
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -64,7 +64,7 @@ func start(ctx context.Context, name string) (*engine, error) {
 }
 
 func (e *engine) begin(ctx context.Context) error {
-	port, err := freePort()
+	port, err := harness.FreePort()
 	if err != nil {
 		return err
 	}
@@ -73,15 +73,8 @@ func (e *engine) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.cmd = exec.Command("taskset", append([]string{"-c", serverCore}, words...)...)
-	e.cmd.Dir, e.cmd.SysProcAttr = e.dir, owner
-	e.cmd.Stdout, e.cmd.Stderr = &e.problem, &e.problem
-	if err := e.cmd.Start(); err != nil {
-		e.cmd = nil
-		return err
-	}
-	go func() { e.exited <- e.cmd.Wait() }()
-	return e.ready(ctx)
+	e.process, err = harness.Start(ctx, serverCore, e.dir, owner, words, e.greet)
+	return err
 }
 
 // command returns the words that start the engine, and as whom.
@@ -98,7 +91,7 @@ func (e *engine) command(ctx context.Context, port string) ([]string, *syscall.S
 	case postgresEngine:
 		return e.cluster(ctx, port)
 	}
-	return nil, nil, fmt.Errorf("engine is %q; accepted: %s, %s, %s", e.name, redisEngine, postgresEngine, memcachedEngine)
+	return nil, nil, fmt.Errorf("engine is %q; accepted: %q", e.name, engineNames)
 }
 
 // cluster makes a database cluster, with PostgreSQL's default settings. PostgreSQL refuses to be run by root, and is
@@ -126,26 +119,6 @@ func (e *engine) cluster(ctx context.Context, port string) ([]string, *syscall.S
 	return []string{"postgres", "-D", data, "-p", port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=" + e.dir}, owner, nil
 }
 
-// ready waits until the engine serves connections.
-func (e *engine) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	for {
-		err := e.greet(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case exit := <-e.exited:
-			e.exited <- exit
-			return fmt.Errorf("ended before it served: %w: %s", errors.Join(exit, err), e.problem.Bytes())
-		case <-ctx.Done():
-			return fmt.Errorf("does not serve: %w: %s", err, e.problem.Bytes())
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
 // greet connects once. PostgreSQL listens before it serves, and then refuses to.
 func (e *engine) greet(ctx context.Context) error {
 	if e.name == postgresEngine {
@@ -162,27 +135,10 @@ func (e *engine) greet(ctx context.Context) error {
 	return c.Close()
 }
 
-// stop asks the engine to end, and ends it after five seconds; then its data goes.
+// stop ends the engine, and removes its data.
 func (e *engine) stop() {
-	if e.cmd != nil {
-		_ = e.cmd.Process.Signal(syscall.SIGINT) // to PostgreSQL: at once, whoever is connected; it may have ended by itself
-		select {
-		case <-e.exited:
-		case <-time.After(5 * time.Second):
-			_ = e.cmd.Process.Kill()
-			<-e.exited
-		}
-		e.cmd = nil
+	if e.process != nil {
+		e.process.Stop()
 	}
 	_ = os.RemoveAll(e.dir)
-}
-
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, err
 }

@@ -1,4 +1,4 @@
-package main
+package engines
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirlimit/weir/bench/harness"
 	"github.com/weirlimit/weir/bench/load"
 )
 
@@ -126,7 +127,7 @@ func TestWorkloadsAdmitAllOrNoneAtEveryContender(t *testing.T) {
 					continue // contenders of one space have one budget
 				}
 				if want := !w.denied; ok != want {
-					t.Fatalf("%s, request %d: admitted %v, want %v", w.name, i, ok, want)
+					t.Fatalf("%s, request %d: admitted %v, want %v", w.Name, i, ok, want)
 				}
 			}
 		}
@@ -139,10 +140,10 @@ func TestWorkloadsHaveNoKeyInCommon(t *testing.T) {
 	for _, w := range workloads() {
 		s := w.stream(keys)
 		for i := range min(s.Len(), 10_000) {
-			if other, ok := seen[s.Key(i)]; ok && other != w.name {
-				t.Fatalf("%q is a key of %q and of %q", s.Key(i), w.name, other)
+			if other, ok := seen[s.Key(i)]; ok && other != w.Name {
+				t.Fatalf("%q is a key of %q and of %q", s.Key(i), w.Name, other)
 			}
-			seen[s.Key(i)] = w.name
+			seen[s.Key(i)] = w.Name
 		}
 	}
 	if len(seen) != keys+2 {
@@ -205,7 +206,7 @@ func TestInfoIsReadOrRefused(t *testing.T) {
 }
 
 func TestWhatPeersSendIsToldFromWhatScriptsCall(t *testing.T) {
-	throttled, err := find("throttled")
+	throttled, err := harness.Find("contender", "throttled", contenders())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,17 +220,14 @@ func TestWhatPeersSendIsToldFromWhatScriptsCall(t *testing.T) {
 	}
 }
 
-func TestParseNamesWhatItAccepts(t *testing.T) {
+func TestFlagsNameWhatTheyAccept(t *testing.T) {
 	for flags, want := range map[string]string{
-		"-rounds 0": "-rounds is 0", "-duration 1ms": "-duration is 1ms", "-keys 0": "-keys is 0", "-store-keys -1": "-store-keys is -1",
-		"-stores redis,mysql": `"mysql"`, "-goroutines 1,x": `"1,x"`, "-goroutines 0": `"0"`, "more": `"more"`,
+		"-time 1ms": "-time is 1ms", "-stores redis,mysql": `"mysql"`, "-only valkey": "redis_rate", "-workloads cold": "hot; many; denied",
+		`-slot {"Contender":"valkey"}`: "redis_rate",
 	} {
-		if _, err := parse(strings.Fields(flags), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+		if err := harness.Main(t.Context(), Command, strings.Fields(flags), io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error is %v, want %s", flags, err, want)
 		}
-	}
-	if _, err := find("valkey"); err == nil || !strings.Contains(err.Error(), "redis_rate") {
-		t.Errorf("error is %v, want the accepted names", err)
 	}
 }
 
@@ -250,12 +248,12 @@ func TestStopEndsTheEngineAndItsData(t *testing.T) {
 
 // found is a plan of one workload with figures of two rounds, of which the second ran half as fast.
 func found() *plan {
-	p := &plan{settings: settings{rounds: 2, goroutines: []int{16}}, results: map[cell][]result{}}
+	p := &plan{Settings: harness.Settings{Rounds: 2, Goroutines: []int{16}}, chosen: workloads(), results: map[cell][]result{}}
 	add := func(name string, k kind, sends map[string]float64, r result) {
 		p.contenders = append(p.contenders, contender{name: name, kind: k, engine: redisEngine, sends: sends})
 		slow := r
 		slow.Seconds, slow.Server = 2*r.Seconds, 2*r.Server
-		p.results[cell{name, "many keys", 16}] = []result{r, slow}
+		p.results[cell{name, "many", 16}] = []result{r, slow}
 	}
 	add(weirRedis, ours, script, result{Requests: 3000, Admitted: 3000, Seconds: 1, Server: 0.03, Calls: map[string]int64{"evalsha": 3001, "get": 2999}})
 	add("redis_rate", documented, script, result{Requests: 1000, Admitted: 1000, Seconds: 1, Server: 0.02})

@@ -1,37 +1,20 @@
-package main
+package engines
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"runtime"
-	"runtime/pprof"
 	"slices"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
+	"github.com/weirlimit/weir/bench/harness"
 	"github.com/weirlimit/weir/bench/load"
 )
 
-// A slot is one measurement: a contender under a workload, in a process of its own.
-type slot struct {
-	Contender  string
-	Workload   string
-	Goroutines int
-	Address    string
-	Duration   time.Duration
-	Keys       int
-	// Fill: ask once for every key instead, and measure nothing.
-	Fill bool
-	// Profiles is the folder for a CPU profile of the load, empty for none.
-	Profiles string
-}
+// A slot is one measurement.
+type slot harness.Slot
 
 // A result is what one slot found.
 type result struct {
@@ -54,25 +37,15 @@ type result struct {
 // decided is how many requests got an answer.
 func (r result) decided() float64 { return float64(r.Requests - r.Failed) }
 
-// runSlot measures one slot, which is JSON, and writes its result as JSON.
-func runSlot(ctx context.Context, text string, out io.Writer) error {
-	var s slot
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		return fmt.Errorf("slot is %q: %w", text, err)
-	}
-	r, err := s.run(ctx)
-	if err != nil {
-		return err
-	}
-	return json.NewEncoder(out).Encode(r)
-}
+// measure carries out one slot.
+func measure(ctx context.Context, s harness.Slot) (any, error) { return slot(s).run(ctx) }
 
 func (s slot) run(ctx context.Context) (result, error) {
-	c, err := find(s.Contender)
+	c, err := harness.Find("contender", s.Contender, contenders())
 	if err != nil {
 		return result{}, err
 	}
-	w, err := findWorkload(s.Workload)
+	w, err := harness.Find("workload", s.Workload, workloads())
 	if err != nil {
 		return result{}, err
 	}
@@ -90,7 +63,7 @@ func (s slot) run(ctx context.Context) (result, error) {
 	if _, err := l.Allow(ctx, stream.Key(0)); err != nil { // spends the budget of the denied
 		return result{}, fmt.Errorf("first request of %s: %w", c.name, err)
 	}
-	s.drive(ctx, l, stream, s.Duration/5)
+	s.drive(ctx, l, stream, s.Time/5)
 	return s.measure(ctx, c, l, stream)
 }
 
@@ -100,7 +73,7 @@ func (s slot) measure(ctx context.Context, c contender, l limiter, stream load.S
 		return result{}, err
 	}
 	defer w.close()
-	stop, err := s.profile()
+	stop, err := harness.Slot(s).StartProfile()
 	if err != nil {
 		return result{}, err
 	}
@@ -109,9 +82,9 @@ func (s slot) measure(ctx context.Context, c contender, l limiter, stream load.S
 	if err != nil {
 		return result{}, err
 	}
-	used := processor()
-	r := s.drive(ctx, l, stream, s.Duration)
-	r.Client = (processor() - used).Seconds()
+	used := harness.Processor()
+	r := s.drive(ctx, l, stream, s.Time)
+	r.Client = (harness.Processor() - used).Seconds()
 	stop()
 	after, err := w.look(ctx)
 	r.Server, r.Calls = after.seconds-before.seconds, after.less(before)
@@ -190,32 +163,4 @@ func fill(ctx context.Context, l limiter, stream load.Stream, goroutines int) er
 	}
 	wg.Wait()
 	return errors.Join(problems...)
-}
-
-// processor returns the processor time that this process has used.
-func processor() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// profile begins to write a CPU profile, if one is asked for, and returns what ends it.
-func (s slot) profile() (func(), error) {
-	if s.Profiles == "" {
-		return func() {}, nil
-	}
-	name := fmt.Sprintf("%s, %s, %d.pprof", s.Contender, s.Workload, s.Goroutines)
-	f, err := os.Create(filepath.Join(s.Profiles, strings.ReplaceAll(strings.ReplaceAll(name, ", ", "_"), " ", "-")))
-	if err != nil {
-		return nil, err
-	}
-	if err := pprof.StartCPUProfile(f); err != nil {
-		return nil, err
-	}
-	return func() {
-		pprof.StopCPUProfile()
-		_ = f.Close()
-	}, nil
 }

@@ -1,14 +1,12 @@
-package main
+package engines
 
 import (
 	"fmt"
 	"io"
 	"math"
-	"runtime"
-	"runtime/debug"
 	"slices"
-	"strings"
 
+	"github.com/weirlimit/weir/bench/harness"
 	"github.com/weirlimit/weir/bench/report"
 )
 
@@ -29,6 +27,10 @@ func (p *plan) median(at cell, figure func(result) float64) float64 {
 	return report.Median(p.each(at, figure))
 }
 
+func (p *plan) number(at cell, figure func(result) float64) string {
+	return report.Number(p.median(at, figure))
+}
+
 // sum adds a figure over all rounds.
 func (p *plan) sum(at cell, figure func(result) float64) float64 {
 	var n float64
@@ -39,28 +41,18 @@ func (p *plan) sum(at cell, figure func(result) float64) float64 {
 }
 
 func (p *plan) print(out io.Writer) error {
-	fmt.Fprintf(out, "%s, %s/%s, %d cores; medians of %d rounds of %v; %d keys on Redis, %d elsewhere.\n%s\n\n",
-		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), p.rounds, p.duration, p.keys, p.storeKeys, versions())
-	for _, print := range []func(io.Writer) error{p.printRedis, p.printStores} {
-		if err := print(out); err != nil {
-			return err
-		}
-	}
-	return p.remarks(out)
-}
-
-// versions lists what stands behind the rows.
-func versions() string {
-	var v []string
-	b, _ := debug.ReadBuildInfo()
-	for _, m := range b.Deps {
-		for _, part := range []string{"redis_rate", "throttled/throttled", "redis/go-redis/", "redis/rueidis", "jackc/pgx/", "bradfitz/gomemcache"} {
-			if strings.Contains(m.Path, part) {
-				v = append(v, m.Path+" "+m.Version)
-			}
-		}
-	}
-	return strings.Join(v, ", ")
+	p.WriteHeader(out, fmt.Sprintf("; %d keys on Redis, %d elsewhere", p.Keys, p.StoreKeys),
+		harness.Versions("redis_rate", "throttled/throttled", "redis/go-redis/", "redis/rueidis", "jackc/pgx/", "bradfitz/gomemcache"))
+	redis, others := p.workloads(redisEngine), p.workloads(postgresEngine)
+	sections := p.sections("Redis, %s: decisions a second · p50 µs · p99 µs:", p.on(redisEngine), redis, p.speed)
+	sections = append(sections, p.sections("Redis, %s: processor seconds of Redis · of the load, per million decisions:", p.on(redisEngine), redis, p.cost)...)
+	sections = append(sections, p.sections("Redis, %s: commands sent · carried out, per decision:", p.on(redisEngine), redis, p.commands)...)
+	sections = append(sections, harness.Section{
+		Title: "weir over Redis beside the best peer as its documentation shows it, and the best of all peers (medians of the rounds' ratios; above 1: weir is faster, or makes Redis work less):",
+		Table: p.ratios(redis),
+	})
+	sections = append(sections, p.sections("weir over other engines, %s: decisions a second · p50 µs · p99 µs:", p.on(postgresEngine, memcachedEngine), others, p.speed)...)
+	return harness.WriteSections(out, p.remarks(), sections...)
 }
 
 // on returns the contenders of the engines that are measured.
@@ -68,49 +60,12 @@ func (p *plan) on(engines ...string) []contender {
 	return slices.DeleteFunc(slices.Clone(p.contenders), func(c contender) bool { return !slices.Contains(engines, c.engine) })
 }
 
-func (p *plan) printRedis(out io.Writer) error {
-	some := p.on(redisEngine)
-	if len(some) == 0 {
-		return nil
-	}
-	for _, w := range p.workloads(redisEngine) {
-		if err := p.write(out, "Redis, "+w.name+": decisions a second · p50 µs · p99 µs:", some, w, p.speed); err != nil {
-			return err
-		}
-	}
-	for _, w := range p.workloads(redisEngine) {
-		if err := p.write(out, "Redis, "+w.name+": processor seconds of Redis · of the load, per million decisions:", some, w, p.cost); err != nil {
-			return err
-		}
-	}
-	for _, w := range p.workloads(redisEngine) {
-		if err := p.write(out, "Redis, "+w.name+": commands sent · carried out, per decision:", some, w, p.commands); err != nil {
-			return err
-		}
-	}
-	return p.printRatios(out)
-}
-
-func (p *plan) printStores(out io.Writer) error {
-	some := p.on(postgresEngine, memcachedEngine)
-	if len(some) == 0 {
-		return nil
-	}
-	for _, w := range p.workloads(postgresEngine) {
-		if err := p.write(out, "weir over other engines, "+w.name+": decisions a second · p50 µs · p99 µs:", some, w, p.speed); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (p *plan) speed(_ contender, at cell) string {
-	return fmt.Sprintf("%s · %s · %s", report.Number(p.median(at, rate)),
-		report.Number(p.median(at, func(r result) float64 { return r.Median })), report.Number(p.median(at, func(r result) float64 { return r.Late })))
+	return p.number(at, rate) + " · " + p.number(at, func(r result) float64 { return r.Median }) + " · " + p.number(at, func(r result) float64 { return r.Late })
 }
 
 func (p *plan) cost(_ contender, at cell) string {
-	return report.Number(p.median(at, server)) + " · " + report.Number(p.median(at, client))
+	return p.number(at, server) + " · " + p.number(at, client)
 }
 
 func (p *plan) commands(c contender, at cell) string {
@@ -119,33 +74,41 @@ func (p *plan) commands(c contender, at cell) string {
 		p.sum(at, func(r result) float64 { return carriedOut(r.Calls) })/decided)
 }
 
-// write writes one workload's table, a row for each contender and a column for each number of goroutines.
-func (p *plan) write(out io.Writer, title string, some []contender, w workload, text func(contender, cell) string) error {
-	fmt.Fprintf(out, "%s\n\n", title)
-	t := &report.Table{Head: []string{""}}
-	for _, n := range p.goroutines {
-		t.Head = append(t.Head, plural(n))
-	}
-	for _, c := range some {
-		row := []string{c.name}
-		for _, n := range p.goroutines {
-			at := cell{c.name, w.name, n}
-			if len(p.results[at]) == 0 {
-				row = append(row, "–")
-				continue
-			}
-			row = append(row, text(c, at))
+// sections returns a table for each workload, with a row for each contender and a column for each
+// number of goroutines.
+func (p *plan) sections(title string, some []contender, all []workload, text func(contender, cell) string) (sections []harness.Section) {
+	for _, w := range all {
+		var columns []column
+		for _, n := range p.Goroutines {
+			columns = append(columns, column(n))
 		}
-		t.Add(row...)
+		sections = append(sections, harness.Section{Title: fmt.Sprintf(title, w.Name), Table: harness.Grid("", some, columns, column.Key, func(c contender, n column) string {
+			at := cell{c.name, w.Slug, int(n)}
+			if len(p.results[at]) == 0 {
+				return "–"
+			}
+			return text(c, at)
+		})})
 	}
-	return t.Write(out)
+	return sections
+}
+
+// A column is a number of goroutines.
+type column int
+
+// Key returns the head of the column.
+func (n column) Key() string {
+	if n == 1 {
+		return "1 goroutine"
+	}
+	return fmt.Sprintf("%d goroutines", n)
 }
 
 // best returns the peer of the kinds that decides most in a second, and false if there is none.
 func (p *plan) best(w workload, goroutines int, kinds ...kind) (cell, bool) {
 	top, most := cell{}, math.Inf(-1)
 	for _, c := range p.on(redisEngine) {
-		at := cell{c.name, w.name, goroutines}
+		at := cell{c.name, w.Slug, goroutines}
 		if r := p.median(at, rate); slices.Contains(kinds, c.kind) && r > most {
 			top, most = at, r
 		}
@@ -153,21 +116,20 @@ func (p *plan) best(w workload, goroutines int, kinds ...kind) (cell, bool) {
 	return top, top.contender != ""
 }
 
-func (p *plan) printRatios(out io.Writer) error {
-	if !slices.ContainsFunc(p.contenders, func(c contender) bool { return c.name == weirRedis }) {
-		return nil
-	}
-	fmt.Fprint(out, "weir over Redis beside the best peer as its documentation shows it, and the best of all peers (medians of the rounds' ratios; above 1: weir is faster, or makes Redis work less):\n\n")
+// ratios returns a table that compares weir with the best peers. It has no rows without weir.
+func (p *plan) ratios(all []workload) *report.Table {
 	t := &report.Table{Head: []string{"", "weir", "best peer as documented", "its decisions", "times as fast", "Redis' time, its / weir's", "best of all peers", "its decisions", "times as fast", "Redis' time, its / weir's"}}
-	for _, w := range p.workloads(redisEngine) {
-		for _, n := range p.goroutines {
-			row := []string{fmt.Sprintf("%s, %d", w.name, n), report.Number(p.median(cell{weirRedis, w.name, n}, rate))}
+	if !slices.ContainsFunc(p.contenders, func(c contender) bool { return c.name == weirRedis }) {
+		return t
+	}
+	for _, w := range all {
+		for _, n := range p.Goroutines {
+			row := []string{fmt.Sprintf("%s, %d", w.Name, n), p.number(cell{weirRedis, w.Slug, n}, rate)}
 			row = append(row, p.beside(w, n, documented)...)
-			row = append(row, p.beside(w, n, documented, tuned)...)
-			t.Add(row...)
+			t.Add(append(row, p.beside(w, n, documented, tuned)...)...)
 		}
 	}
-	return t.Write(out)
+	return t
 }
 
 // beside returns the cells that compare weir with the best peer of the kinds.
@@ -176,27 +138,25 @@ func (p *plan) beside(w workload, goroutines int, kinds ...kind) []string {
 	if !ok {
 		return []string{"–", "–", "–", "–"}
 	}
-	own := cell{weirRedis, w.name, goroutines}
+	own := cell{weirRedis, w.Slug, goroutines}
 	return []string{
-		peer.contender, report.Number(p.median(peer, rate)), report.Number(report.Ratio(p.each(own, rate), p.each(peer, rate))),
+		peer.contender, p.number(peer, rate), report.Number(report.Ratio(p.each(own, rate), p.each(peer, rate))),
 		report.Number(report.Ratio(p.each(peer, server), p.each(own, server))),
 	}
 }
 
-// remarks writes a line for each cell that did not do as it should, after which the figures are to be read with care.
-func (p *plan) remarks(out io.Writer) error {
+// remarks returns a line for each cell that did not decide as it should: its figures mean little.
+func (p *plan) remarks() (lines []string) {
 	for _, c := range p.contenders {
 		for _, w := range p.workloads(c.engine) {
-			for _, n := range p.goroutines {
-				for _, text := range p.faults(c, w, cell{c.name, w.name, n}) {
-					if _, err := fmt.Fprintf(out, "- %s, %s, %s: %s\n", c.name, w.name, plural(n), text); err != nil {
-						return err
-					}
+			for _, n := range p.Goroutines {
+				for _, text := range p.faults(c, w, cell{c.name, w.Slug, n}) {
+					lines = append(lines, fmt.Sprintf("- %s, %s, %s: %s\n", c.name, w.Name, column(n).Key(), text))
 				}
 			}
 		}
 	}
-	return nil
+	return lines
 }
 
 func (p *plan) faults(c contender, w workload, at cell) []string {
@@ -220,11 +180,4 @@ func (p *plan) faults(c contender, w workload, at cell) []string {
 		all = append(all, fmt.Sprintf("sent %.0f EVALSHA for %.0f requests, should have been as many", sent, failed+decided))
 	}
 	return all
-}
-
-func plural(goroutines int) string {
-	if goroutines == 1 {
-		return "1 goroutine"
-	}
-	return fmt.Sprintf("%d goroutines", goroutines)
 }

@@ -1,4 +1,4 @@
-package main
+package engines
 
 import (
 	"context"
@@ -30,7 +30,7 @@ func openStore(ctx context.Context, engine, url string) (closer, error) {
 	case memcachedEngine:
 		return memcached.Open(ctx, url, memcached.Options{})
 	}
-	return nil, fmt.Errorf("engine is %q; accepted: %s, %s, %s", engine, redisEngine, postgresEngine, memcachedEngine)
+	return nil, fmt.Errorf("engine is %q; accepted: %q", engine, engineNames)
 }
 
 func openWeir(engine string) opener {

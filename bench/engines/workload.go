@@ -1,8 +1,6 @@
-package main
+package engines
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/weirlimit/weir/bench/load"
@@ -16,8 +14,8 @@ const years = 100_000_000 * time.Second
 
 // A workload is what is asked of a contender.
 type workload struct {
-	// name heads its tables.
-	name string
+	// Name heads its tables, and Slug is its short name.
+	Name, Slug string
 	// denied: every request is to be denied, else none.
 	denied bool
 	// filled: all keys are there before the first measurement.
@@ -40,19 +38,11 @@ func single(after int) func(int) load.Stream {
 // run is over: a unit comes back every 100 ms of a billion on the hot key, every hour of a thousand on many keys.
 func workloads() []workload {
 	return []workload{
-		{name: "one hot key", budget: budget{1_000_000_000, years}, stream: single(0)},
-		{name: "many keys", filled: true, budget: budget{1000, 1000 * time.Hour}, stream: func(keys int) load.Stream { return load.Uniform(requests, keys) }},
-		{name: "one hot key, denied", denied: true, budget: budget{1, years}, stream: single(1)},
+		{Name: "one hot key", Slug: "hot", budget: budget{1_000_000_000, years}, stream: single(0)},
+		{Name: "many keys", Slug: "many", filled: true, budget: budget{1000, 1000 * time.Hour}, stream: func(keys int) load.Stream { return load.Uniform(requests, keys) }},
+		{Name: "one hot key, denied", Slug: "denied", denied: true, budget: budget{1, years}, stream: single(1)},
 	}
 }
 
-func findWorkload(name string) (workload, error) {
-	var names []string
-	for _, w := range workloads() {
-		if w.name == name {
-			return w, nil
-		}
-		names = append(names, w.name)
-	}
-	return workload{}, fmt.Errorf("workload is %q; accepted: %s", name, strings.Join(names, "; "))
-}
+// Key returns the slug.
+func (w workload) Key() string { return w.Slug }

@@ -1,6 +1,7 @@
-package main
+package inprocess
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -8,14 +9,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weirlimit/weir/bench/load"
+	"github.com/weirlimit/weir/bench/harness"
 	"github.com/weirlimit/weir/bench/peer"
 )
 
 // TestMain lets the test's own binary be the process that a slot runs in.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "-slot" {
-		main()
+	if len(os.Args) > 2 && os.Args[1] == Command.Name {
+		if err := harness.Main(context.Background(), Command, os.Args[2:], os.Stdout, os.Stderr); err != nil {
+			os.Exit(1)
+		}
 		return
 	}
 	os.Exit(m.Run())
@@ -24,14 +27,14 @@ func TestMain(m *testing.M) {
 func TestARunMeasuresEveryPairAndSaysNothingMisbehaved(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lines")
 	var out, progress strings.Builder
-	args := "-rounds 2 -time 1ms -peers weir,bare,uber,sync.Map -workloads hot,denied -skip-memory -benchstat " + file
-	if err := run(strings.Fields(args), &out, &progress); err != nil {
+	args := "-rounds 2 -time 1ms -only weir;bare;uber;sync.Map -workloads hot,denied -skip-memory -benchstat " + file
+	if err := harness.Main(t.Context(), Command, strings.Fields(args), &out, &progress); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(progress.String(), "  "); n != 2*(7+6) {
 		t.Errorf("%d measurements, want 26 (a pacer has no denied path):\n%s", n, progress.String())
 	}
-	for _, want := range []string{"golang.org/x/time v", "| x/time/rate in sync.Map |", "| hot key | x/time/rate in sync.Map |"} {
+	for _, want := range []string{"| x/time/rate in sync.Map |", "| hot key | x/time/rate in sync.Map |"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
@@ -47,38 +50,40 @@ func TestARunMeasuresEveryPairAndSaysNothingMisbehaved(t *testing.T) {
 
 func TestASlotWritesItsResultAsJSON(t *testing.T) {
 	var out strings.Builder
-	if err := run([]string{"-slot", "hot", "-slot-peer", peer.Bare, "-time", "1ms"}, &out, io.Discard); err != nil {
+	slot := `{"Contender":"bare table","Workload":"hot","Time":1000000}`
+	if err := harness.Main(t.Context(), Command, []string{"-slot", slot}, &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	var r result
-	if err := json.Unmarshal([]byte(out.String()), &r); err != nil || r.Peer != peer.Bare || r.Timing.Admitted == 0 {
+	var r harness.Result
+	if err := json.Unmarshal([]byte(out.String()), &r); err != nil || r.Contender != peer.Bare || r.Timing.Admitted == 0 || r.Timing.Processor <= 0 {
 		t.Errorf("got %q: %+v, %v", out.String(), r, err)
 	}
 }
 
-func TestParseNamesWhatItAccepts(t *testing.T) {
+func TestFlagsNameWhatTheyAccept(t *testing.T) {
 	for flags, want := range map[string]string{
-		"-rounds 101": "-rounds is 101", "-time 4s": "-time is 4s", "more": `"more"`,
-		"-peers nobody": `peer is "nobody"; accepted: weir`, "-workloads cold": `workload is "cold"; accepted: hot`,
+		"-only nobody": `-only is "nobody", which selects none; accepted: weir`, "-workloads cold": `-workloads is "cold", which selects none; accepted: hot`,
+		`-slot {"Contender":"nobody"}`: `peer is "nobody"; accepted: weir`, `-slot {"Contender":"weir","Workload":"cold"}`: `workload is "cold"; accepted: hot`,
 	} {
-		if err := run(strings.Fields(flags), io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+		if err := harness.Main(t.Context(), Command, strings.Fields(flags), io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error is %v, want %s", flags, err, want)
 		}
 	}
 }
 
-func timing(name string, ns float64, admitted int64) result {
-	return result{Peer: name, Workload: "hot", Timing: load.Timing{Requests: 10, Admitted: admitted, Nanoseconds: ns}}
+func timing(name string, ns float64, admitted int64) harness.Result {
+	return harness.Result{Contender: name, Workload: "hot", Timing: harness.Timing{Requests: 10, Admitted: admitted, Nanoseconds: ns}}
 }
 
-func tablesOf(t *testing.T, results ...result) string {
+func tablesOf(t *testing.T, results ...harness.Result) string {
 	t.Helper()
-	p, err := makePlan(settings{rounds: 2, workloads: "hot"})
+	p, err := newPlan(harness.Settings{Rounds: 2, Workloads: "hot"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.results = results
 	var b strings.Builder
-	if err := p.print(&b, results); err != nil {
+	if err := p.print(&b); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -94,15 +99,7 @@ func TestTheFastestPeerIsOneThatKeepsKeysApartAndDecides(t *testing.T) {
 
 func TestAPeerThatDoesNotAdmitIsNamed(t *testing.T) {
 	got := tablesOf(t, timing(peer.Weir, 50, 10), timing("throttled", 5, 3))
-	if want := "throttled, hot key: admitted 3 of 10, should have been 10"; !strings.Contains(got, want) {
+	if want := "throttled, hot key: admitted 3 of 10, should have been all"; !strings.Contains(got, want) {
 		t.Errorf("no %q in\n%s", want, got)
-	}
-}
-
-func TestBenchstatNamesHaveNoCharacterOfTheFormat(t *testing.T) {
-	for _, p := range peer.All() {
-		if s := slug(p.Name); strings.ContainsAny(s, " ,/\t=") {
-			t.Errorf("%q becomes %q", p.Name, s)
-		}
 	}
 }

@@ -7,24 +7,16 @@ import (
 	"github.com/weirlimit/weir/bench/peer"
 )
 
-// A Heap is what a key costs in memory, in bytes, at a million keys.
-type Heap struct {
-	// PerKey leaves out the text of the key itself, which the harness holds for all peers alike.
-	PerKey float64
-	// WithText is for keys that nobody else holds: a peer that keeps them pays for each.
-	WithText float64
-}
-
-// Measure fills two limiters of the peer with a million keys each.
-func Measure(p peer.Peer) (Heap, error) {
+// Heap returns the bytes of a key at a million keys: without its text, which the harness has for all
+// peers alike; and with it, for keys that nobody else has, so that a peer that keeps them pays for each.
+func Heap(p peer.Peer) (perKey, withText float64, err error) {
 	s := Each(Keys)
-	shared, err := grown(p, func(i int) string { return s.Key(i) })
-	if err != nil {
-		return Heap{}, err
+	if perKey, err = grown(p, func(i int) string { return s.Key(i) }); err != nil {
+		return 0, 0, err
 	}
-	own, err := grown(p, func(i int) string { return strings.Clone(s.Key(i)) })
+	withText, err = grown(p, func(i int) string { return strings.Clone(s.Key(i)) })
 	runtime.KeepAlive(s)
-	return Heap{PerKey: shared, WithText: own}, err
+	return perKey, withText, err
 }
 
 func grown(p peer.Peer, key func(i int) string) (float64, error) {

@@ -95,9 +95,3 @@ func TestOneKeyWorkloadsAdmitAllOrNothingAtEveryPeer(t *testing.T) {
 		}
 	}
 }
-
-func TestFindNamesWhatItAccepts(t *testing.T) {
-	if _, err := load.Find("cold"); err == nil || err.Error() != `workload is "cold"; accepted: hot, hot-cores, uniform, zipf-cores, denied, denied-cores` {
-		t.Errorf("error is %v", err)
-	}
-}

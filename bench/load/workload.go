@@ -1,8 +1,6 @@
 package load
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/weirlimit/weir/bench/peer"
@@ -59,14 +57,5 @@ func Workloads() []Workload {
 	}
 }
 
-// Find returns the workload of the slug, or an error that lists them.
-func Find(slug string) (Workload, error) {
-	var slugs []string
-	for _, w := range Workloads() {
-		if w.Slug == slug {
-			return w, nil
-		}
-		slugs = append(slugs, w.Slug)
-	}
-	return Workload{}, fmt.Errorf("workload is %q; accepted: %s", slug, strings.Join(slugs, ", "))
-}
+// Key returns the slug.
+func (w Workload) Key() string { return w.Slug }

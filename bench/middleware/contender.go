@@ -1,15 +1,13 @@
-package main
+package middleware
 
 import (
-	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/weirlimit/weir/bench/peer"
 )
 
-// middleware is what every contender is.
-type middleware = func(http.Handler) http.Handler
+// A wrapper is middleware.
+type wrapper = func(http.Handler) http.Handler
 
 // A contender is middleware that is compared, limiting clients by the address that the connection has.
 type contender struct {
@@ -21,7 +19,7 @@ type contender struct {
 	// Open ones deny nothing here, so they have no denied path.
 	Open bool
 	// New builds middleware that knows no client yet.
-	New func(peer.Budget) (middleware, error)
+	New func(peer.Budget) (wrapper, error)
 }
 
 const (
@@ -51,14 +49,5 @@ func contenders() []contender {
 	}
 }
 
-// find returns the contender of the name, or an error that lists the names.
-func find(name string) (contender, error) {
-	var names []string
-	for _, c := range contenders() {
-		if c.Name == name {
-			return c, nil
-		}
-		names = append(names, c.Name)
-	}
-	return contender{}, fmt.Errorf("contender is %q; accepted: %s", name, strings.Join(names, "; "))
-}
+// Key returns the name.
+func (c contender) Key() string { return c.Name }

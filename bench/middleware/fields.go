@@ -1,4 +1,4 @@
-package main
+package middleware
 
 import (
 	"maps"
@@ -10,8 +10,8 @@ import (
 	"github.com/weirlimit/weir/bench/report"
 )
 
-// told lists the header fields that each contender writes, and how long the body of a denial is.
-func (p plan) told() (*report.Table, error) {
+// fields lists the header fields that each contender writes, and the length of the body of a denial.
+func (p plan) fields() (*report.Table, error) {
 	t := &report.Table{Head: []string{"", "on every answer", "on a denial besides", "bytes of its body"}}
 	for _, c := range p.contenders {
 		wrap, err := c.New(spent)

@@ -1,4 +1,4 @@
-package main
+package middleware
 
 import (
 	"net"
@@ -11,7 +11,7 @@ import (
 )
 
 // newByHand is the least that people write themselves: a limiter for each address, forgotten never, and nothing told.
-func newByHand(b peer.Budget) (middleware, error) {
+func newByHand(b peer.Budget) (wrapper, error) {
 	var clients sync.Map
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -33,6 +33,6 @@ func newByHand(b peer.Budget) (middleware, error) {
 	}, nil
 }
 
-func newBare(peer.Budget) (middleware, error) {
+func newBare(peer.Budget) (wrapper, error) {
 	return func(next http.Handler) http.Handler { return next }, nil
 }

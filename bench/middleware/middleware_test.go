@@ -1,4 +1,4 @@
-package main
+package middleware
 
 import (
 	"context"
@@ -12,12 +12,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weirlimit/weir/bench/harness"
 )
 
 // TestMain lets the test's own binary be the process that a slot runs in.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "-slot" {
-		main()
+	if len(os.Args) > 2 && os.Args[1] == Command.Name {
+		if err := harness.Main(context.Background(), Command, os.Args[2:], os.Stdout, os.Stderr); err != nil {
+			os.Exit(1)
+		}
 		return
 	}
 	os.Exit(m.Run())
@@ -27,14 +31,14 @@ func TestARunMeasuresEveryPairAndSaysNothingMisbehaved(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "lines")
 	var out, progress strings.Builder
-	args := []string{"-rounds", "2", "-time", "1ms", "-peers", "weir, no;weir, charging;bare;throttled", "-workloads", "one,denied,server", "-benchstat", file, "-profiles", folder}
-	if err := run(t.Context(), args, &out, &progress); err != nil {
+	args := []string{"-rounds", "2", "-time", "1ms", "-only", "weir, no;weir, charging;bare;throttled", "-workloads", "one,denied,server", "-benchstat", file, "-profiles", folder}
+	if err := harness.Main(t.Context(), Command, args, &out, &progress); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(progress.String(), "  "); n != 2*(4+2+4) {
 		t.Errorf("%d measurements, want 20 (two deny nothing):\n%s", n, progress.String())
 	}
-	for _, want := range []string{"throttled/v2 v", "| weir, no header fields |", "| throttled | X-Ratelimit-Limit, X-Ratelimit-Remaining, X-Ratelimit-Reset | Content-Type, Retry-After,", "requests a second"} {
+	for _, want := range []string{"| weir, no header fields |", "| throttled | X-Ratelimit-Limit, X-Ratelimit-Remaining, X-Ratelimit-Reset | Content-Type, Retry-After,", "requests a second"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
@@ -53,22 +57,22 @@ func TestARunMeasuresEveryPairAndSaysNothingMisbehaved(t *testing.T) {
 
 func TestASlotWritesItsResultAsJSON(t *testing.T) {
 	var out strings.Builder
-	if err := run(t.Context(), []string{"-slot", "one", "-slot-peer", weirName, "-time", "1ms"}, &out, io.Discard); err != nil {
+	if err := harness.Main(t.Context(), Command, []string{"-slot", `{"Contender":"weir","Workload":"one","Time":1000000}`}, &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	var r result
-	if err := json.Unmarshal([]byte(out.String()), &r); err != nil || r.Peer != weirName || r.Timing.Admitted == 0 || r.Timing.Nanoseconds <= 0 || r.Timing.Processor <= 0 {
+	var r harness.Result
+	if err := json.Unmarshal([]byte(out.String()), &r); err != nil || r.Contender != weirName || r.Timing.Admitted == 0 || r.Timing.Nanoseconds <= 0 || r.Timing.Processor <= 0 {
 		t.Errorf("got %q: %+v, %v", out.String(), r, err)
 	}
 }
 
 func TestFlagsNameWhatTheyAccept(t *testing.T) {
 	for flags, want := range map[string]string{
-		"-rounds 101": "-rounds is 101", "-time 4s": "-time is 4s", "more": `"more"`,
-		"-peers nobody": `contender is "nobody"; accepted: weir`, "-workloads cold": `workload is "cold"; accepted: one, one-cores`,
-		"-slot one -slot-peer nobody": `contender is "nobody"`, "-slot cold -slot-peer weir": `workload is "cold"`,
+		"-time 4s": "-time is 4s", "-only nobody": `-only is "nobody", which selects none; accepted: weir`,
+		"-workloads cold": `-workloads is "cold", which selects none; accepted: one; one-cores`, `-slot {"Contender":"nobody"}`: `contender is "nobody"`,
+		`-slot {"Contender":"weir","Workload":"cold"}`: `workload is "cold"`,
 	} {
-		if err := run(t.Context(), strings.Fields(flags), io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+		if err := harness.Main(t.Context(), Command, strings.Fields(flags), io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error is %v, want %s", flags, err, want)
 		}
 	}
@@ -176,18 +180,19 @@ func TestAnAnswerThatIsNoneIsAnError(t *testing.T) {
 	}
 }
 
-func result1(name, slug string, ns float64, admitted, denied int64) result {
-	return result{Peer: name, Workload: slug, Timing: timing{Requests: 10, Admitted: admitted, Denied: denied, Processor: ns, Nanoseconds: 1}}
+func result1(name, slug string, ns float64, admitted, denied int64) harness.Result {
+	return harness.Result{Contender: name, Workload: slug, Timing: harness.Timing{Requests: 10, Admitted: admitted, Denied: denied, Processor: ns, Nanoseconds: 1}}
 }
 
-func tablesOf(t *testing.T, passed bool, results ...result) string {
+func tablesOf(t *testing.T, passed bool, results ...harness.Result) string {
 	t.Helper()
-	p, err := makePlan(settings{passed: passed, rounds: 2, workloads: "one,denied", peers: "weir;throttled;bare"})
+	p, err := newPlan(harness.Settings{Wall: passed, Rounds: 2, Workloads: "one,denied", Only: "weir;throttled;bare"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.results = results
 	var b strings.Builder
-	if err := p.print(&b, results); err != nil {
+	if err := p.print(&b); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -220,18 +225,10 @@ func TestAContenderThatMisbehavesIsNamed(t *testing.T) {
 	}
 }
 
-func TestNamesInBenchstatHaveNoCharacterOfTheFormat(t *testing.T) {
-	for _, c := range contenders() {
-		if s := slug(c.Name); strings.ContainsAny(s, " ,/\t=*") {
-			t.Errorf("%q becomes %q", c.Name, s)
-		}
-	}
-}
-
 func TestARunThatIsEndedEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := run(ctx, []string{"-rounds", "1", "-time", "1ms", "-peers", "bare"}, io.Discard, io.Discard); err == nil {
+	if err := harness.Main(ctx, Command, []string{"-rounds", "1", "-time", "1ms", "-only", "bare"}, io.Discard, io.Discard); err == nil {
 		t.Error("no error, want that of the context")
 	}
 }

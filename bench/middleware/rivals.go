@@ -1,4 +1,4 @@
-package main
+package middleware
 
 import (
 	"net"
@@ -18,26 +18,26 @@ import (
 	"github.com/weirlimit/weir/bench/peer"
 )
 
-func newTollbooth(b peer.Budget) (middleware, error) {
+func newTollbooth(b peer.Budget) (wrapper, error) {
 	l := tollbooth.NewLimiter(b.PerSecond(), nil).SetBurst(int(b.Count))
 	l.SetIPLookup(tollboothlimiter.IPLookup{Name: "RemoteAddr"})
 	return tollbooth.HTTPMiddleware(l), nil
 }
 
 // newHTTPRate has the key that httprate's documentation advises, of the connection's address.
-func newHTTPRate(b peer.Budget) (middleware, error) {
+func newHTTPRate(b peer.Budget) (wrapper, error) {
 	return httprate.LimitBy(int(b.Count), b.Period, func(r *http.Request) (string, error) {
 		host, _, err := net.SplitHostPort(r.RemoteAddr)
 		return httprate.CanonicalizeIP(host), err
 	}), nil
 }
 
-func newUlule(b peer.Budget) (middleware, error) {
+func newUlule(b peer.Budget) (wrapper, error) {
 	l := ulule.New(ululememory.NewStore(), ulule.Rate{Period: b.Period, Limit: b.Count})
 	return stdlib.NewMiddleware(l).Handler, nil
 }
 
-func newThrottled(b peer.Budget) (middleware, error) {
+func newThrottled(b peer.Budget) (wrapper, error) {
 	store, err := memstore.NewCtx(0)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func newThrottled(b peer.Budget) (middleware, error) {
 	return (&throttled.HTTPRateLimiterCtx{RateLimiter: l, VaryBy: &throttled.VaryBy{RemoteAddr: true}}).RateLimit, nil
 }
 
-func newSethvargo(b peer.Budget) (middleware, error) {
+func newSethvargo(b peer.Budget) (wrapper, error) {
 	store, err := memorystore.New(&memorystore.Config{Tokens: uint64(b.Count), Interval: b.Period})
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package main
+package middleware
 
 import (
 	"bytes"
@@ -11,16 +11,18 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/weirlimit/weir/bench/harness"
 )
 
 // connections is how many clients ask the server at once, each on a connection of its own, from an address of its own.
 const connections = 16
 
 // overLoopback serves the handler, and asks it for d from this same process: the processor time is that of both ends.
-func overLoopback(h http.Handler, d time.Duration) (timing, error) {
+func overLoopback(h http.Handler, d time.Duration) (harness.Timing, error) {
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp4", "127.0.0.1:0")
 	if err != nil {
-		return timing{}, err
+		return harness.Timing{}, err
 	}
 	s := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
 	served := make(chan error, 1)
@@ -33,33 +35,29 @@ func overLoopback(h http.Handler, d time.Duration) (timing, error) {
 	for i := range conns {
 		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(1+i))}}
 		if conns[i], err = dialer.DialContext(context.Background(), "tcp4", l.Addr().String()); err != nil {
-			return timing{}, err
+			return harness.Timing{}, err
 		}
 		defer conns[i].Close()
 	}
 	if _, err := askAll(conns, d/5); err != nil {
-		return timing{}, err
+		return harness.Timing{}, err
 	}
-	t := measured(func() (t timing) {
+	t := harness.Measure(func() (t harness.Timing) {
 		t, err = askAll(conns, d)
 		return t
 	})
 	return t, err
 }
 
-func askAll(conns []net.Conn, d time.Duration) (timing, error) {
-	parts, errs := make([]timing, len(conns)), make([]error, len(conns))
+func askAll(conns []net.Conn, d time.Duration) (harness.Timing, error) {
+	parts, errs := make([]harness.Timing, len(conns)), make([]error, len(conns))
 	var wg sync.WaitGroup
 	end := time.Now().Add(d)
 	for i, c := range conns {
 		wg.Go(func() { parts[i], errs[i] = askOne(c, end) })
 	}
 	wg.Wait()
-	var sum timing
-	for _, p := range parts {
-		sum.add(p)
-	}
-	return sum, errors.Join(errs...)
+	return harness.Sum(parts), errors.Join(errs...)
 }
 
 var (
@@ -69,8 +67,8 @@ var (
 )
 
 // askOne makes requests on a connection until the end. Answers have no body.
-func askOne(c net.Conn, end time.Time) (timing, error) {
-	var t timing
+func askOne(c net.Conn, end time.Time) (harness.Timing, error) {
+	var t harness.Timing
 	buf := make([]byte, 4096)
 	for {
 		now := time.Now()
@@ -87,7 +85,7 @@ func askOne(c net.Conn, end time.Time) (timing, error) {
 		if err != nil {
 			return t, err
 		}
-		t.count(status)
+		count(&t, status)
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package middleware
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 
 func limitOf(b peer.Budget) weir.Limit { return weir.Limit{Count: b.Count, Period: b.Period} }
 
-func buildWeir(b peer.Budget, o httplimit.Options, opts ...weir.Option) (middleware, error) {
+func buildWeir(b peer.Budget, o httplimit.Options, opts ...weir.Option) (wrapper, error) {
 	l, err := weir.New(limitOf(b), opts...)
 	if err != nil {
 		return nil, err
@@ -22,31 +22,31 @@ func buildWeir(b peer.Budget, o httplimit.Options, opts ...weir.Option) (middlew
 	return httplimit.New(l, o)
 }
 
-func newWeir(b peer.Budget) (middleware, error) { return buildWeir(b, httplimit.Options{}) }
+func newWeir(b peer.Budget) (wrapper, error) { return buildWeir(b, httplimit.Options{}) }
 
-func newWeirSilent(b peer.Budget) (middleware, error) {
+func newWeirSilent(b peer.Budget) (wrapper, error) {
 	return buildWeir(b, httplimit.Options{Headers: header.None})
 }
 
-func newWeirX(b peer.Budget) (middleware, error) {
+func newWeirX(b peer.Budget) (wrapper, error) {
 	return buildWeir(b, httplimit.Options{Headers: header.XRateLimit})
 }
 
-func newWeirByKey(b peer.Budget) (middleware, error) {
+func newWeirByKey(b peer.Budget) (wrapper, error) {
 	return buildWeir(b, httplimit.Options{Key: identity.Key{identity.Header(keyField)}})
 }
 
 // newWeirNamed has a limiter with a name, whose limit can change while the state stays.
-func newWeirNamed(b peer.Budget) (middleware, error) {
+func newWeirNamed(b peer.Budget) (wrapper, error) {
 	return buildWeir(b, httplimit.Options{}, weir.WithName("clients"))
 }
 
 // newWeirFailures charges what the handler never answers, so that every request holds a unit and gets it back.
-func newWeirFailures(b peer.Budget) (middleware, error) {
+func newWeirFailures(b peer.Budget) (wrapper, error) {
 	return buildWeir(b, httplimit.Options{Charge: admission.Failures}, weir.WithName("clients"))
 }
 
-func newWeirPolicies(b peer.Budget) (middleware, error) {
+func newWeirPolicies(b peer.Budget) (wrapper, error) {
 	c, err := policy.Parse(fmt.Appendf(nil, "policies: [{name: clients, key: [client_ip/64], limits: [%q]}]", limitOf(b)), "bench")
 	if err != nil {
 		return nil, err

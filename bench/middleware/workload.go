@@ -1,12 +1,11 @@
-package main
+package middleware
 
 import (
-	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/weirlimit/weir/bench/harness"
 	"github.com/weirlimit/weir/bench/peer"
 )
 
@@ -61,24 +60,14 @@ func workloads() []workload {
 	}
 }
 
-// findWorkload returns the workload of the slug, or an error that lists them.
-func findWorkload(slug string) (workload, error) {
-	all := workloads()
-	if i := slices.IndexFunc(all, func(w workload) bool { return w.Slug == slug }); i >= 0 {
-		return all[i], nil
-	}
-	var slugs []string
-	for _, w := range all {
-		slugs = append(slugs, w.Slug)
-	}
-	return workload{}, fmt.Errorf("workload is %q; accepted: %s", slug, strings.Join(slugs, ", "))
-}
+// Key returns the slug.
+func (w workload) Key() string { return w.Slug }
 
 // run builds the contender's middleware around a handler that does nothing, warms it up for a fifth of d, and times it for d.
-func (w workload) run(c contender, d time.Duration) (timing, error) {
+func (w workload) run(c contender, d time.Duration) (harness.Timing, error) {
 	wrap, err := c.New(w.budget)
 	if err != nil {
-		return timing{}, err
+		return harness.Timing{}, err
 	}
 	h := wrap(http.HandlerFunc(noContent))
 	if w.Server {
@@ -87,7 +76,7 @@ func (w workload) run(c contender, d time.Duration) (timing, error) {
 	t := w.traffic()
 	fill(h, t, w.many)
 	w.ask(h, t, d/5)
-	return measured(func() timing { return w.ask(h, t, d) }), nil
+	return harness.Measure(func() harness.Timing { return w.ask(h, t, d) }), nil
 }
 
 // fill makes a request of each client that there will be.

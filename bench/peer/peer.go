@@ -1,11 +1,7 @@
 // Package peer puts every limiter that is compared behind one method, so that what is timed differs in nothing else.
 package peer
 
-import (
-	"fmt"
-	"strings"
-	"time"
-)
+import "time"
 
 // A Limiter answers whether one request of a key may pass now. It may be called by many goroutines at once.
 type Limiter interface {
@@ -90,17 +86,8 @@ func All() []Peer {
 	}
 }
 
-// Find returns the peer of the name, or an error that lists the names.
-func Find(name string) (Peer, error) {
-	var names []string
-	for _, p := range All() {
-		if p.Name == name {
-			return p, nil
-		}
-		names = append(names, p.Name)
-	}
-	return Peer{}, fmt.Errorf("peer is %q; accepted: %s", name, strings.Join(names, "; "))
-}
+// Key returns the name.
+func (p Peer) Key() string { return p.Name }
 
 type nothing struct{ count int64 }
 

@@ -2,12 +2,12 @@ package peer_test
 
 import (
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/weirlimit/weir/bench/harness"
 	"github.com/weirlimit/weir/bench/peer"
 )
 
@@ -46,7 +46,7 @@ func TestEveryPeerAdmitsItsBudgetAndDeniesTheRest(t *testing.T) {
 }
 
 func TestPacerNeverDenies(t *testing.T) {
-	p, err := peer.Find("uber-go/ratelimit")
+	p, err := harness.Find("peer", "uber-go/ratelimit", peer.All())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestPacerNeverDenies(t *testing.T) {
 }
 
 func TestBatchAdmitsWhatOneByOneAdmits(t *testing.T) {
-	p, err := peer.Find(peer.WeirBatch)
+	p, err := harness.Find("peer", peer.WeirBatch, peer.All())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestBatchAdmitsWhatOneByOneAdmits(t *testing.T) {
 }
 
 func TestBareTableAdmitsExactlyItsBudgetToManyGoroutines(t *testing.T) {
-	p, err := peer.Find(peer.Bare)
+	p, err := harness.Find("peer", peer.Bare, peer.All())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,12 +94,5 @@ func TestBareTableAdmitsExactlyItsBudgetToManyGoroutines(t *testing.T) {
 	wg.Wait()
 	if n := admitted.Load(); n != 3000 {
 		t.Errorf("admitted %d, want 3000", n)
-	}
-}
-
-func TestFindNamesWhatItAccepts(t *testing.T) {
-	_, err := peer.Find("redis")
-	if err == nil || !strings.Contains(err.Error(), `"redis"`) || !strings.Contains(err.Error(), "throttled") {
-		t.Errorf("error is %v, want the name and the accepted ones", err)
 	}
 }

@@ -42,10 +42,13 @@ func TestTableIsMarkdown(t *testing.T) {
 	table := report.Table{Head: []string{"", "a"}}
 	table.Add("weir", "1")
 	var b strings.Builder
-	if err := table.Write(&b); err != nil {
+	if err := table.Write(&b, "Title:"); err != nil {
 		t.Fatal(err)
 	}
-	if want := "|  | a |\n|---|---:|\n| weir | 1 |\n\n"; b.String() != want {
+	if err := (&report.Table{Head: []string{""}}).Write(&b, "Empty:"); err != nil {
+		t.Fatal(err)
+	}
+	if want := "Title:\n\n|  | a |\n|---|---:|\n| weir | 1 |\n\n"; b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)
 	}
 }

@@ -16,9 +16,13 @@ type Table struct {
 // Add appends a row.
 func (t *Table) Add(cells ...string) { t.Rows = append(t.Rows, cells) }
 
-// Write writes the table and an empty line.
-func (t *Table) Write(w io.Writer) error {
+// Write writes a title, the table, and an empty line after each; nothing if the table has no rows.
+func (t *Table) Write(w io.Writer, title string) error {
+	if len(t.Rows) == 0 {
+		return nil
+	}
 	var b strings.Builder
+	b.WriteString(title + "\n\n")
 	line := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
 	line(t.Head)
 	b.WriteString("|---" + strings.Repeat("|---:", len(t.Head)-1) + "|\n")

@@ -1,10 +1,11 @@
-package main
+package servers
 
 import (
 	"bytes"
 	"context"
 	"encoding/csv"
 	"fmt"
+	"net"
 	"os/exec"
 	"strconv"
 	"time"
@@ -24,12 +25,16 @@ const connections = 50
 
 // fire sends so many requests for a million random keys, and measures.
 func (t *target) fire(ctx context.Context, requests, pipeline int) (result, error) {
-	args := []string{"-c", loadCore, "redis-benchmark", "-p", t.run.port, "-c", strconv.Itoa(connections), "-r", "1000000",
+	_, port, err := net.SplitHostPort(t.address)
+	if err != nil {
+		return result{}, err
+	}
+	args := []string{"-c", loadCore, "redis-benchmark", "-p", port, "-c", strconv.Itoa(connections), "-r", "1000000",
 		"-n", strconv.Itoa(requests), "-P", strconv.Itoa(pipeline), "--csv"}
 	var problem bytes.Buffer
 	cmd := exec.CommandContext(ctx, "taskset", append(args, t.command...)...)
 	cmd.Stderr = &problem
-	before, err := cpu(t.run.pid())
+	before, err := cpu(t.run.Process.Pid)
 	if err != nil {
 		return result{}, err
 	}
@@ -37,7 +42,7 @@ func (t *target) fire(ctx context.Context, requests, pipeline int) (result, erro
 	if err != nil {
 		return result{}, fmt.Errorf("%s: redis-benchmark: %w: %s", t.name, err, problem.Bytes())
 	}
-	after, err := cpu(t.run.pid())
+	after, err := cpu(t.run.Process.Pid)
 	if err != nil {
 		return result{}, err
 	}

@@ -1,15 +1,17 @@
-package main
+package servers
 
 import (
 	"bufio"
 	"context"
 	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/weirlimit/weir/bench/harness"
 	"github.com/weirlimit/weir/internal/testengine"
 )
 
@@ -18,21 +20,38 @@ func startRedis(t *testing.T) *target {
 	testengine.Redis(t) // skips the test without Redis
 	for _, r := range targets(t.TempDir()) {
 		if r.script {
-			if err := r.begin(); err != nil {
+			if err := r.begin(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(r.run.stop)
-			return &r
+			t.Cleanup(r.run.Stop)
+			return r
 		}
 	}
 	t.Fatal("no target has a script")
 	return nil
 }
 
+func TestEveryTargetAnswersItsCommand(t *testing.T) {
+	testengine.Redis(t) // skips the test without Redis
+	all := targets(t.TempDir())
+	if err := build(filepath.Dir(all[0].server[0]), all); err != nil {
+		t.Fatal(err)
+	}
+	for _, each := range all {
+		err := each.begin(t.Context())
+		if each.run != nil {
+			each.run.Stop()
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestScriptAdmitsTheBurstAndSaysHowLongToWait(t *testing.T) {
 	r := startRedis(t)
 	take := func(cost string) []string {
-		v, err := call(r.run.address(), "EVALSHA", r.command[1], "1", "k", "5", "3600000000", cost)
+		v, err := call(r.address, "EVALSHA", r.command[1], "1", "k", "5", "3600000000", cost)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +68,7 @@ func TestScriptAdmitsTheBurstAndSaysHowLongToWait(t *testing.T) {
 	if v[0] != "0" || err != nil || wait <= 0 || wait > 3_600_000_000 {
 		t.Errorf("third: %q, want denied for up to an hour", v)
 	}
-	if ttl, err := call(r.run.address(), "PTTL", "k"); err != nil || ttl[0] > "18000000" || len(ttl[0]) != 8 {
+	if ttl, err := call(r.address, "PTTL", "k"); err != nil || ttl[0] > "18000000" || len(ttl[0]) != 8 {
 		t.Errorf("the key lives for %v ms (%v), want up to five hours", ttl, err)
 	}
 }
@@ -66,7 +85,7 @@ func TestFireCountsRequestsAndProcessorTime(t *testing.T) {
 	if n, err := r.calibrate(context.Background(), 16, 10*time.Millisecond); err != nil || n < 800 || n%800 != 0 {
 		t.Errorf("calibrated to %d, %v; want a multiple of what one turn of all connections sends", n, err)
 	}
-	if keys, err := call(r.run.address(), "DBSIZE"); err != nil || len(keys[0]) < 5 {
+	if keys, err := call(r.address, "DBSIZE"); err != nil || len(keys[0]) < 5 {
 		t.Errorf("database has %v keys (%v), want over 10000: every request its own", keys, err)
 	}
 }
@@ -122,23 +141,24 @@ func TestRepliesAreReadOrRefused(t *testing.T) {
 	}
 }
 
-func TestStartSaysWhyAServerDidNotComeUp(t *testing.T) {
-	_, err := start([]string{"redis-server", "--port", "%PORT%", "--no-such-setting", "1"})
-	if err == nil || !strings.Contains(err.Error(), "redis-server ended before it answered") {
+func TestATargetThatDoesNotComeUpIsReported(t *testing.T) {
+	testengine.Redis(t) // skips the test without Redis
+	bad := &target{server: []string{"redis-server", "--port", "%PORT%", "--no-such-setting", "1"}}
+	if err := bad.begin(t.Context()); err == nil || !strings.Contains(err.Error(), "redis-server ended before it served") {
 		t.Errorf("error is %v", err)
 	}
 }
 
-func TestParseNamesWhatItAccepts(t *testing.T) {
-	for flags, want := range map[string]string{"-rounds 0": "-rounds is 0", "-time 1ms": "-time is 1ms", "-fill -1": "-fill is -1", "more": `"more"`} {
-		if _, err := parse(strings.Fields(flags), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+func TestFlagsNameWhatTheyAccept(t *testing.T) {
+	for flags, want := range map[string]string{"-time 1ms": "-time is 1ms", "-fill -1": "-fill is -1", "-only x": `-only is "x", which selects none; accepted: weir WEIR.TAKE; weir CL`} {
+		if err := harness.Main(t.Context(), Command, strings.Fields(flags), io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error is %v, want %s", flags, err, want)
 		}
 	}
 }
 
 func TestTablesShowMediansAndRatios(t *testing.T) {
-	m := &measurement{settings: settings{rounds: 2}, targets: []target{{name: "weir WEIR.TAKE"}, {name: "Redis INCR"}}, results: map[pair][]result{}}
+	m := &measurement{Settings: harness.Settings{Rounds: 2}, targets: []*target{{name: "weir WEIR.TAKE"}, {name: "Redis INCR"}}, results: map[pair][]result{}}
 	for i := range 2 {
 		slow := float64(1 + 9*i) // the second round ran ten times slower
 		m.results[pair{"weir WEIR.TAKE", 64}] = append(m.results[pair{"weir WEIR.TAKE", 64}], result{2e6 / slow, 0.5 * slow, 1})

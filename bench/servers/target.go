@@ -1,11 +1,15 @@
-package main
+package servers
 
 import (
+	"context"
 	_ "embed"
 	"fmt"
+	"net"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/weirlimit/weir/bench/harness"
 )
 
 // gcra is what people write who put a rate limit into Redis.
@@ -22,17 +26,18 @@ type target struct {
 	server  []string
 	command []string
 	// script: load gcra first; the command's second word becomes its hash.
-	script bool
-	run    *server // nil until begin
+	script  bool
+	run     *harness.Process // nil until begin
+	address string           // of the server, from then on
 }
 
 // Every target that limits has the same limit: 1000 units, one back an hour, so that all is admitted and no state is
 // as good as new before the end.
-func targets(dir string) []target {
-	weir := []string{filepath.Join(dir, "weir"), "serve", "--resp", "127.0.0.1:%PORT%", "--http", "off", "--admin", "off"}
+func targets(dir string) []*target {
+	weir := []string{filepath.Join(dir, "weir"), "serve", "--resp", "127.0.0.1:%PORT%", "--http", "off", "--admin", "off", "--max-period", "1000h"}
 	redis := []string{"redis-server", "--port", "%PORT%", "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir, "--daemonize", "no"}
 	echo := []string{filepath.Join(dir, "echo"), "-listen", "127.0.0.1:%PORT%"}
-	return []target{
+	return []*target{
 		{name: "weir WEIR.TAKE", server: weir, command: []string{"WEIR.TAKE", key, "1000/1000h"}},
 		{name: "weir CL.THROTTLE", server: weir, command: []string{"CL.THROTTLE", key, "999", "1000", "3600000"}},
 		{name: "Redis INCR", server: redis, command: []string{"INCR", key}},
@@ -42,7 +47,7 @@ func targets(dir string) []target {
 }
 
 // build compiles weir and the echo server into dir, as far as the targets need them.
-func build(dir string, chosen []target) error {
+func build(dir string, chosen []*target) error {
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/weirlimit/weir").Output()
 	if err != nil {
 		return fmt.Errorf("where weir is: %w; run this inside bench/", err)
@@ -66,20 +71,28 @@ func build(dir string, chosen []target) error {
 }
 
 // begin starts the target's server, loads its script and checks that the command is answered as a limiter's is.
-func (t *target) begin() error {
-	s, err := start(t.server)
+func (t *target) begin(ctx context.Context) error {
+	port, err := harness.FreePort()
 	if err != nil {
 		return err
 	}
-	t.run = s
+	words := strings.Split(strings.ReplaceAll(strings.Join(t.server, "\x00"), "%PORT%", port), "\x00")
+	t.address = net.JoinHostPort("127.0.0.1", port)
+	t.run, err = harness.Start(ctx, serverCore, "", nil, words, func(context.Context) error {
+		_, err := call(t.address, "PING")
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	if t.script {
-		sha, err := call(s.address(), "SCRIPT", "LOAD", gcra)
+		sha, err := call(t.address, "SCRIPT", "LOAD", gcra)
 		if err != nil {
 			return err
 		}
 		t.command[1] = sha[0]
 	}
-	values, err := call(s.address(), t.command...)
+	values, err := call(t.address, t.command...)
 	if err != nil {
 		return fmt.Errorf("%s: %w", t.name, err)
 	}
@@ -88,6 +101,9 @@ func (t *target) begin() error {
 	}
 	return nil
 }
+
+// Key returns the name.
+func (t *target) Key() string { return t.name }
 
 func (t *target) replySize() int {
 	switch t.command[0] {
