@@ -16,7 +16,7 @@ var arrows = map[string][]string{
 	"store":                        {"algorithm", "internal/panics"},
 	"store/memory":                 {"algorithm", "store"},
 	"store/swap":                   {"algorithm", "store", "internal/panics"},
-	"store/redis":                  {"algorithm", "store", "internal/panics", "internal/redisconn", "internal/urltls"},
+	"store/redis":                  {"algorithm", "store", "store/swap", "internal/panics", "internal/redisconn", "internal/urltls"},
 	"store/memcached":              {"algorithm", "store", "store/swap"},
 	"store/postgres":               {"algorithm", "store", "store/swap", "internal/panics"},
 	"store/remote":                 {"algorithm", "store", "internal/redisconn", "internal/urltls"},
