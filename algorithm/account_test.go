@@ -1,7 +1,6 @@
 package algorithm_test
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 	"testing"
@@ -269,127 +268,7 @@ func quick(t *rapid.T) *algorithm.Program {
 	return compile(t, l)
 }
 
-// gliding are the algorithms that have no windows which begin and end.
-var gliding = []algorithm.Algorithm{
-	algorithm.TokenBucket, algorithm.GCRA, algorithm.LeakyBucket, algorithm.LeakyQueue, algorithm.Cooldown, algorithm.MinInterval,
-	algorithm.SlidingLog, algorithm.SlidingBuckets, algorithm.Concurrent, algorithm.Exponential,
-}
-
-// TestChangingToAndFro: where two limits are used side by side, as while a change spreads, a client that keeps asking gets no less than the slower of
-// them gives, whichever it asks, and no more than the faster, and the bursts of both. With windows that begin and end it gets at most what each gives by itself.
-func TestChangingToAndFro(t *testing.T) {
-	const span = 1000
-	rapid.Check(t, func(t *rapid.T) {
-		programs := []*algorithm.Program{quick(t), quick(t)}
-		gap := rapid.Int64Range(1, 3).Draw(t, "gap")
-		kind := rapid.SampledFrom([]algorithm.Kind{algorithm.Take, algorithm.TakeUpTo}).Draw(t, "kind")
-		var a algorithm.Account
-		total, apart := int64(0), false
-		for now := int64(0); now < span; now += gap {
-			p := programs[now/gap%2]
-			var r algorithm.Result
-			a, r = a.Apply(p, algorithm.Op{Kind: kind, Cost: 1}, now)
-			total += r.Granted
-		}
-		least, most, both, bursts := float64(span/gap), 0.0, 0.0, 0.0
-		for _, p := range programs {
-			l := p.Limit()
-			gives := span * float64(l.Count) / float64(l.Period)
-			least, most, both = min(least, gives-float64(l.Count)), max(most, gives), both+gives
-			bursts += 2 * float64(l.Capacity())
-			apart = apart || !slices.Contains(gliding, l.Algorithm)
-		}
-		if apart { // what is admitted just before a window ends counts in no other
-			most = both
-		}
-		most += bursts
-		// A window's units may come back a little late, by the gap and a cell.
-		if got := float64(total); got < 0.4*least || got > most {
-			t.Fatalf("%v and %v every %d: %d admitted, want %.0f to %.0f", programs[0].Limit(), programs[1].Limit(), gap, total, least, most)
-		}
-	})
-}
-
-// A bucket that is lowered and raised again, at once or later, is the bucket that it would have been.
-func TestALimitThatComesBackIsAsIfItHadStayed(t *testing.T) {
-	algorithms := except(algorithm.Exponential) // whose units weigh what they weigh when they come
-	for _, kind := range algorithms {
-		t.Run(string(kind), func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
-				l := limits(kind).Draw(t, "limit")
-				p, tr := compile(t, l), newTrace(t, l, false)
-				otherLimit := limits(rapid.SampledFrom(algorithms).Draw(t, "other")).Draw(t, "other limit")
-				if kind == algorithm.Concurrent && otherLimit.Algorithm == kind {
-					otherLimit.Period = l.Period // otherwise leases keep their ends: see TestLeaseLengthChanges
-				}
-				other := compile(t, otherLimit)
-				var a algorithm.Account
-				var state []int64
-				left, away := int64(0), false // when this limit is forgotten, if another is in force
-				for range steps {
-					now, cost := tr.next(t)
-					var got, want algorithm.Result
-					_, was := p.Apply(slices.Clone(state), algorithm.Op{}, now)
-					if away && now >= left {
-						return // forgotten
-					}
-					if rapid.Bool().Draw(t, "under the other") && cost > 0 {
-						if !away {
-							left, away = now+int64(was.ResetAfter), true // or longer
-						}
-						a, got = a.Apply(other, algorithm.Op{Cost: cost}, now)
-						if _, room := p.Apply(slices.Clone(state), algorithm.Op{}, now); got.Granted > room.Remaining {
-							return // more than this one would have admitted: see TestS18AnyChangesAtOneInstant
-						}
-						state, want = p.Apply(state, algorithm.Op{Cost: got.Granted}, now)
-						tr.last = want.Decision
-					} else {
-						a, got = a.Apply(p, algorithm.Op{Cost: cost}, now)
-						state, want = p.Apply(state, algorithm.Op{Cost: cost}, now)
-						if away = away && cost == 0; got != want {
-							t.Fatalf("%v, at times %v: %+v at %d; if it had stayed %+v; %s", l, other.Limit(), got, now, want, a.Head())
-						}
-						tr.last = got.Decision
-					}
-				}
-			})
-		})
-	}
-}
-
-// TestFormersAreFew, and the one under which most is used is always among them.
-func TestFormersAreFew(t *testing.T) {
-	var a algorithm.Account
-	const now = 1_700_000_000_000_000
-	for i, count := range []int{10, 50, 20, 30, 5, 7, 8, 9} {
-		a, _ = a.Apply(program(t, fmt.Sprintf("%d/1h", count)), upTo(100), now)
-		if i > 0 && len(a.Extra.Formers) != min(i, algorithm.MaxFormers) {
-			t.Errorf("%d formers after %d changes", len(a.Extra.Formers), i)
-		}
-	}
-	if _, r := a.Apply(program(t, "60/1h"), algorithm.Op{}, now); r.Remaining != 10 {
-		t.Errorf("%+v; want what 50 leave of 60", r)
-	}
-}
-
-// TestLongLogsAreShortFormers, with no unit lost.
-func TestLongLogsAreShortFormers(t *testing.T) {
-	log := program(t, "sliding-log 1000/1h")
-	var a algorithm.Account
-	const now = 1_700_000_000_000_000
-	for i := range int64(500) {
-		a, _ = a.Apply(log, algorithm.Op{Cost: 1}, now+i)
-	}
-	a, _ = a.Apply(program(t, "1000/1h"), algorithm.Op{Cost: 1}, now+500)
-	if n := len(a.Extra.Formers[0].State); n > 200 {
-		t.Errorf("a former of %d words", n)
-	}
-	if _, r := a.Apply(log, algorithm.Op{}, now+500); r.Remaining != 499 {
-		t.Errorf("%+v; want 499 left", r)
-	}
-}
-
-// What is given back under one limit is given back under the others too, but not what they had no room for.
+// Units that are given back under one limit are given back under the others too.
 func TestGivingBackUnderSeveralLimits(t *testing.T) {
 	low, high := program(t, "10/1h"), program(t, "30/1h")
 	const now = 1_700_000_000_000_000
@@ -446,9 +325,6 @@ func TestExtraIsNeverChanged(t *testing.T) {
 }
 
 func deepCopy(x algorithm.Extra) algorithm.Extra {
-	x.Formers, x.Holds = slices.Clone(x.Formers), slices.Clone(x.Holds)
-	for i := range x.Formers {
-		x.Formers[i].State = slices.Clone(x.Formers[i].State)
-	}
+	x.Holds = slices.Clone(x.Holds)
 	return x
 }

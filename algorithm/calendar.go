@@ -216,7 +216,7 @@ func (m calendar) take(state []int64, cost, now int64) ([]int64, Decision) {
 		used += cost
 		state = append(state[:0], w.start, used)
 	}
-	d.Remaining = m.count - used
+	d.Remaining = max(0, m.count-used)
 	if used > 0 {
 		d.ResetAfter = time.Duration(w.end - now)
 	}
@@ -317,6 +317,10 @@ func (m calendar) refund(state []int64, cost, now int64) []int64 {
 		return append(state[:0], max(w.start, state[0]), used-cost)
 	}
 	return state[:0]
+}
+
+func (m calendar) convert(u usage, now int64) []int64 {
+	return []int64{m.window(now).start, u.units}
 }
 
 func (m calendar) heal(state []int64, now int64) bool {

@@ -21,47 +21,64 @@ func (p *Program) renew(state []int64, op Op, now int64) ([]int64, Decision) {
 	return p.take(state, op.Cost, now)
 }
 
-// leases reports whether what is taken has leases.
+// renew carries out a Renew of p; of a key in debt, of the record's limit. Another limit than the record's leaves a lease
+// that it does not renew.
+func (o *opened) renew(p *Program, op Op, now int64) (r Result) {
+	switch {
+	case o.Owed > 0 || o.p.is(p):
+		o.state, r = o.p.Apply(o.state, op, now)
+	case !p.leases():
+		r.Decision = o.peek(p, now)
+	default:
+		next := *o
+		next.state = slices.Clone(o.state)
+		if op.Cost > 0 && op.Cost <= p.capacity && o.p.leases() {
+			next.state, _ = o.p.cancel(next.state, op.Cost, op.End, now)
+		}
+		if r = next.take(p, Op{Cost: op.Cost}, now); r.Allowed {
+			*o = next
+		}
+	}
+	if o.Owed > 0 {
+		o.pay(now)
+		left := o.peek(p, now)
+		if !r.Allowed {
+			r = o.refuse(p, op, now)
+			r.Remaining = left.Remaining
+		} else {
+			r.Decision = left
+		}
+	}
+	return r
+}
+
+// leases reports whether the limit has leases.
 func (p *Program) leases() bool {
 	_, ok := p.machine.(concurrent)
 	return ok
 }
 
-// chargeUntil charges units that a limit of leases of a different length admitted until end. If
-// there is no room, the leases that end first are dropped.
-func (m concurrent) chargeUntil(state []int64, cost, end, now int64) (_ []int64, charged int64) {
-	live := slices.Clone(m.live(state, now))
-	room := m.count - units(live)
-	i := 0
-	for i < len(live) && live[i] < end-m.width {
-		i += 2
+// convert keeps the ends of leases, by which their holders find them, also where the leases of this limit are shorter.
+func (m concurrent) convert(u usage, now int64) []int64 {
+	old, ok := u.from.(concurrent)
+	if !ok {
+		return []int64{now, u.units}
 	}
-	if i < len(live) && live[i] == end-m.width {
-		live[i+1] += cost
-	} else {
-		live = slices.Insert(live, i, end-m.width, cost)
+	state := slices.Clone(old.live(u.state, now))
+	for i := 0; i < len(state); i += 2 {
+		state[i] += old.width - m.width
 	}
-	return m.newest(live, m.count), min(cost, room)
+	return state
 }
 
-// longestLease returns the index and the length of the longest leases among the states, or -1 and
-// 0 if there are no leases.
-func longestLease(states []Former) (index int, length int64) {
-	index = -1
-	for i, f := range states {
-		if m, ok := f.Program.machine.(concurrent); ok && m.width > length {
-			index, length = i, m.width
-		}
-	}
-	return index, length
+// endsWithin reports whether the last lease ends within a span from now.
+func (m concurrent) endsWithin(state []int64, span, now int64) bool {
+	return len(state) == 0 || state[len(state)-2]+m.width <= now+span
 }
 
-// healLeases is Heal for a state that may have leases of the formers' lengths.
-func (p *Program) healLeases(state []int64, formers []Former, now int64) bool {
-	if m, ok := p.machine.(concurrent); ok && len(state) > 0 {
-		if _, longest := longestLease(formers); state[len(state)-2]+m.width <= now+2*longest {
-			return false
-		}
+// limitLease forgets the length of the longest lease when none ends later than a new one.
+func (o *opened) limitLease(now int64) {
+	if m, ok := o.p.machine.(concurrent); !ok || m.endsWithin(o.state, m.width, now) {
+		o.Lease = 0
 	}
-	return p.Heal(state, now)
 }

@@ -43,6 +43,7 @@
 //
 // # When a limit changes, and paying later
 //
-// An [Account] is a state under a name. Its limit may change, and what was used stays used: [Account.Apply] does what
-// [Program.Apply] does, whatever the limit that made the state. Accounts also keep reservations, which a [Reserve] makes and a [Commit] settles.
+// An [Account] is the record of a key under a name: a state and the limit that produced it. [Account.Apply] does what
+// [Program.Apply] does, also for a limit that did not produce the state. Accounts also keep reservations, which a [Reserve]
+// makes and a [Commit] settles.
 package algorithm

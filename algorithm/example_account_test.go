@@ -54,7 +54,7 @@ func ExampleAccount_Head() {
 	fmt.Println(account.Head(), account.State)
 	// Output:
 	// 10/1h [3600000000000]
-	// 20/1h;was=10/1h|2|3600000000000|3600000000000 [2160000000000]
+	// 20/1h [2160000000000]
 }
 
 func ExampleReadHead() {
@@ -81,9 +81,9 @@ func ExampleAccount_Plain() {
 	monthly, raised, hourly := compiled("1000/month"), compiled("2000/month"), compiled("100/1h")
 	account, _ := algorithm.Account{}.Apply(monthly, algorithm.Op{Cost: 10}, 0)
 	fmt.Println(account.Plain(monthly), account.Plain(raised))
-	account, _ = account.Apply(raised, algorithm.Op{Cost: 10}, 0) // they count alike: nothing more has to be known
+	account, _ = account.Apply(raised, algorithm.Op{Cost: 10}, 0) // an admission makes it the limit's
 	fmt.Println(account.Plain(raised))
-	account, _ = account.Apply(hourly, algorithm.Op{Cost: 10}, 0)
+	account, _ = account.Apply(hourly, algorithm.Op{Cost: 90}, 0) // a denial does not
 	fmt.Println(account.Plain(hourly))
 	// Output:
 	// true false

@@ -158,6 +158,10 @@ func (m exponential) refund(state []int64, cost, now int64) []int64 {
 	return append(state[:0], state[0], int64(math.Float64bits(left)))
 }
 
+func (m exponential) convert(u usage, now int64) []int64 {
+	return []int64{now, int64(math.Float64bits(float64(u.units)))}
+}
+
 func (m exponential) heal(state []int64, now int64) bool {
 	if state[0] <= now+int64(m.period) {
 		return false

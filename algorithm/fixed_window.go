@@ -28,7 +28,7 @@ func (m fixedWindow) take(state []int64, cost, now int64) ([]int64, Decision) {
 		used += cost
 		state = append(state[:0], index, used)
 	}
-	d.Remaining = m.count - used
+	d.Remaining = max(0, m.count-used)
 	if used > 0 {
 		d.ResetAfter = untilNext
 	}
@@ -40,6 +40,10 @@ func (m fixedWindow) refund(state []int64, cost, now int64) []int64 {
 		return state[:0]
 	}
 	return append(state[:0], state[0], state[1]-cost)
+}
+
+func (m fixedWindow) convert(u usage, now int64) []int64 {
+	return []int64{floorDiv(now, m.width), u.units}
 }
 
 func (m fixedWindow) heal(state []int64, now int64) bool {

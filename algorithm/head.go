@@ -1,14 +1,13 @@
 package algorithm
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// maxHead bounds the heads that ReadHead looks at: that of MaxHolds reservations, and of formers of MaxCells, is shorter.
+// maxHead bounds the heads that ReadHead reads: that of MaxHolds reservations is shorter.
 const maxHead = 512 << 10
 
 // Head returns what stores keep of a program's plain accounts beside the state: the limit's text.
@@ -16,10 +15,10 @@ func (p *Program) Head() string { return p.text }
 
 // Head returns all of an account but its state, as text that ReadHead reads back: the limit, and each part of an Extra after a semicolon.
 //
-//	100/1m;was=50/1m|0|1700000060000000|1700000000000000;owed=3,1700000000000000;hold=7,10,1700000000000000,1700000006000000,90,1700000060000000
+//	100/1m;owed=3,1700000000000000;hold=7,10,1700000000000000,1700000006000000,90,1700000060000000
 //
-// A former is its limit, the units that it missed, when it is forgotten, and its state; what is owed has the time up to which it was looked for room; a hold has
-// the fields of a [Hold] in their order. Times are ticks. A plain account's head is its Program's; that of a key never seen is empty.
+// The debt has the time up to which it was paid; lease is [Extra.Lease]; a hold has the fields of a [Hold] in their order.
+// Times are ticks. A plain account's head is its Program's; that of a key never seen is empty.
 func (a Account) Head() string {
 	if a.Program == nil {
 		return ""
@@ -29,11 +28,13 @@ func (a Account) Head() string {
 		return a.Program.text
 	}
 	b := []byte(a.Program.text)
-	for _, f := range x.Formers {
-		b = append(append(append(b, ";was="...), f.Program.text...), '|')
-		b = append(strconv.AppendInt(b, f.Missed, 10), '|')
-		b = append(strconv.AppendInt(b, f.Until, 10), '|')
-		b = appendInts(b, f.State...)
+	for _, old := range x.previous {
+		b = append(append(append(b, ";was="...), old.program.text...), "|0|"...)
+		b = append(strconv.AppendInt(b, old.until, 10), '|')
+		b = appendInts(b, old.state...)
+	}
+	if x.Lease > 0 {
+		b = appendInts(append(b, ";lease="...), x.Lease)
 	}
 	if x.Owed > 0 {
 		b = appendInts(append(b, ";owed="...), x.Owed, x.Since)
@@ -96,10 +97,12 @@ func (p *Program) readExtra(text string) (*Extra, error) {
 		name, value, _ := strings.Cut(part, "=")
 		var err error
 		switch {
-		case name == "was" && len(x.Formers) < MaxFormers:
-			var f Former
-			f, err = p.readFormer(value)
-			x.Formers = append(x.Formers, f)
+		case name == "was" && len(x.previous) < maxPrevious:
+			var old previous
+			old, err = p.readPrevious(value)
+			x.previous = append(x.previous, old)
+		case name == "lease" && x.Lease == 0:
+			x.Lease, err = p.readLease(value)
 		case name == "owed" && x.Owed == 0:
 			x.Owed, x.Since, err = p.readOwed(value)
 		case name == "hold" && len(x.Holds) < MaxHolds:
@@ -107,7 +110,7 @@ func (p *Program) readExtra(text string) (*Extra, error) {
 			h, err = p.readHold(value, x.Holds)
 			x.Holds = append(x.Holds, h)
 		default:
-			err = fmt.Errorf("%.100q; accepted: up to %d of was, owed once, and up to %d of hold", part, MaxFormers, MaxHolds)
+			err = fmt.Errorf("%.100q; accepted: owed and lease, once each, and up to %d of hold", part, MaxHolds)
 		}
 		if err != nil {
 			return nil, err
@@ -124,26 +127,12 @@ func (p *Program) readOwed(text string) (owed, since int64, err error) {
 	return owed, since, err
 }
 
-func (p *Program) readFormer(text string) (f Former, err error) {
-	words := strings.Split(text, "|")
-	if len(words) != 4 {
-		return f, fmt.Errorf("was is %.100q; accepted: a limit, the units that it missed, a time, and its state, apart by |", text)
+func (p *Program) readLease(text string) (lease int64, err error) {
+	err = readInts(text, &lease)
+	if err == nil && (lease < 1 || lease > maxSpan/2/p.tick) {
+		err = fmt.Errorf("lease is %.100q; accepted: ticks of 1 or more, up to 36 years", text)
 	}
-	if f.Program, err = p.sibling(words[0]); err != nil {
-		return f, err
-	}
-	if err = errors.Join(readInts(words[1], &f.Missed), readInts(words[2], &f.Until)); err != nil || f.Missed < 0 || !p.reaches(f.Until) {
-		return f, fmt.Errorf("was is %.100q; accepted: 0 or more units that it missed, and a time", text)
-	}
-	if words[3] == "" { // one whose units were all given back
-		return f, nil
-	}
-	f.State = make([]int64, 1+strings.Count(words[3], ","))
-	to := make([]*int64, len(f.State))
-	for i := range to {
-		to[i] = &f.State[i]
-	}
-	return f, readInts(words[3], to...)
+	return lease, err
 }
 
 // readHold reads a hold that comes after others.

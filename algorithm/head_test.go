@@ -18,11 +18,12 @@ var heads = []struct {
 	{"10/day tz=Europe/Berlin anchor=15", []int64{1_700_000_000_000_000, 3}},
 	{"concurrent 10 lease=30s", []int64{1_700_000_000_000_000, 3}},
 	{"100/1m;was=50/1m|0|1700000060000000|1700000000000000", []int64{1_700_000_000_000_000}},
-	{"100/1m;was=fixed-window 50/1m|3|1700000060000000|", nil},
+	{"100/1m;was=fixed-window 50/1m|0|1700000060000000|", nil},
+	{"concurrent 10 lease=30s;lease=60000000", []int64{1_700_000_000_000_000, 3}},
 	{"100/1m;owed=3,1700000000000000", []int64{1_700_000_000_000_000}},
 	{"100/1m;hold=7,10,1700000000000000,1700000006000000,90,1700000060000000;hold=-8,0,1,2,3,1700000060000001", []int64{1_700_000_000_000_000}},
 	{
-		"100/1m;was=7/1s|0|1|5,6;was=hybrid 5/1s|9223372036854775807|2|0,1,2;was=10/day|1|3|4,5;owed=102400,-1;hold=1,1,1,1,1,1",
+		"100/1m;was=7/1s|0|1|5,6;was=hybrid 5/1s|0|2|0,1,2;was=10/day|0|3|4,5;owed=102400,-1;hold=1,1,1,1,1,1",
 		[]int64{1_700_000_000_000_000},
 	},
 }
@@ -54,8 +55,8 @@ func TestWhatIsNoHeadIsRefused(t *testing.T) {
 		"":                       "count/period",
 		"100/0s":                 "period",
 		"fixed-window 1/1500ns":  "whole number of 1µs",
-		"100/1m;":                "accepted: up to 3 of was",
-		"100/1m;over=1,2":        "accepted: up to 3 of was",
+		"100/1m;":                "accepted: owed and lease",
+		"100/1m;over=1,2":        "accepted: owed and lease",
 		"100/1m;was":             "apart by |",
 		"100/1m;was=1/1m|0|1":    "apart by |",
 		"100/1m;was=x|0|1|1":     "count/period",
@@ -63,12 +64,14 @@ func TestWhatIsNoHeadIsRefused(t *testing.T) {
 		"100/1m;was=1/1m|0|9223372036854775807|1":            "a time",
 		"100/1m;was=1/1m|0|1|x":                              "1 whole numbers",
 		"100/1m;was=1/1m|0|1|1,2":                            "none that 1/1m makes",
-		"100/1m" + strings.Repeat(";was=1/1m|0|1|1", 4):      "accepted: up to 3 of was",
+		"100/1m" + strings.Repeat(";was=1/1m|0|1|1", 4):      "accepted: owed and lease",
+		"100/1m;lease=0":                                     "lease is",
+		"100/1m;lease=1;lease=1":                             "owed and lease",
 		"100/1m;owed=0,1":                                    "units of 1 or more",
 		"100/1m;owed=1":                                      "2 whole numbers",
 		"100/1m;owed=1,9223372036854775807":                  "and a time",
 		"100/1m;owed=102401,1":                               "up to 102400 of 100/1m",
-		"100/1m;owed=1,1;owed=1,1":                           "owed once",
+		"100/1m;owed=1,1;owed=1,1":                           "owed and lease",
 		"100/1m;hold=1,2,3,4,5":                              "6 whole numbers",
 		"100/1m;hold=1,-2,3,4,5,6":                           "an ID, units",
 		"100/1m;hold=1,2,3,4,-5,6":                           "an ID, units",
@@ -121,4 +124,43 @@ func FuzzReadHead(f *testing.F) {
 			t.Fatalf("%q, then %q %d: %v", head, a.Head(), a.State, err)
 		}
 	})
+}
+
+// TestRecordsWithPreviousLimits: the first operation decides by the limit under which most units are used, and drops the others.
+func TestRecordsWithPreviousLimits(t *testing.T) {
+	const now, later = int64(1_700_000_000_000_000), "1800000000000000"
+	ten, twenty := program(t, "10/1h"), program(t, "20/1h")
+	full := []int64{now + int64(3600e6)} // under both
+	for head, want := range map[string]struct {
+		under     string
+		remaining int64
+	}{
+		"10/1h;was=20/1h|0|" + later + "|1700003600000000":                         {"20/1h", 0},
+		"10/1h;was=20/1h|0|1|1700003600000000":                                     {"10/1h", 10}, // whose time is over
+		"10/1h;was=20/1h|0|" + later + "|":                                         {"10/1h", 10},
+		"10/1h;was=15/1h|7|" + later + "|1700003600000000":                         {"15/1h", 5},
+		"10/1h;was=quota-reset 12/1h|0|" + later + "|1700000000000000,12;owed=2,1": {"quota-reset 12/1h", 0},
+	} {
+		a, err := algorithm.ReadHead(twenty, head, slices.Clone(full))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, r := a.Apply(twenty, algorithm.Op{}, now); r.Remaining != want.remaining {
+			t.Errorf("%s: %+v, want %d left", head, r, want.remaining)
+		}
+		for _, p := range []*algorithm.Program{ten, twenty} {
+			after, _ := a.Apply(p, algorithm.Op{Kind: algorithm.Refund, Cost: 1}, now)
+			if text := after.Program.Limit().String(); text != want.under || strings.Contains(after.Head(), "was") {
+				t.Errorf("%s is written as %s, want a record of %s", head, after.Head(), want.under)
+			}
+		}
+	}
+	short, long := program(t, "concurrent 3 lease=1s"), program(t, "concurrent 3 lease=1h")
+	a, err := algorithm.ReadHead(short, "concurrent 3 lease=1s;was=concurrent 3 lease=1h|0|"+later+"|1700000000000000,1", []int64{now + 3599e6, 1})
+	if err != nil || a.Heal(now) {
+		t.Fatalf("a lease of the limit before is healed, or refused: %v", err)
+	}
+	if _, r := a.Apply(long, algorithm.Op{Kind: algorithm.Cancel, Cost: 1, End: now + 3600e6}, now+1); r.Granted != 1 || r.Remaining != 3 {
+		t.Errorf("a release of a lease of the limit before: %+v", r)
+	}
 }

@@ -23,30 +23,28 @@ func (o *opened) find(id int64) int {
 	return slices.IndexFunc(o.Holds, func(h Hold) bool { return h.ID == id })
 }
 
-func (o *opened) reserve(op Op, now int64) (r Result) {
-	i := o.find(op.ID)
-	switch {
-	case i >= 0: // a renewal, or a retry
+func (o *opened) reserve(p *Program, op Op, now int64) (r Result) {
+	if i := o.find(op.ID); i >= 0 { // a renewal, or a retry
 		h := o.Holds[i]
 		o.Holds = slices.Delete(o.Holds, i, i+1)
 		h.Expires = max(h.Expires, o.expiry(op, now))
 		o.hold(h)
-		r.Decision, r.Granted = o.peek(now), h.Units
+		r.Decision, r.Granted = o.peek(p, now), h.Units
 		r.Allowed, r.RetryAfter = true, 0
 		return r
-	case o.Owed > 0:
-		return o.refuse(op, now)
-	case len(o.Holds) >= MaxHolds:
-		_, r = o.p.Apply(slices.Clone(o.state), Op{Cost: op.Cost}, now)
-		r.Decision, r.RetryAfter = o.peek(now), max(r.RetryAfter, o.p.duration(o.Holds[0].Expires-now))
+	}
+	if o.Owed == 0 && len(o.Holds) >= MaxHolds {
+		trial := *o
+		trial.state = slices.Clone(o.state)
+		r = trial.take(p, Op{Cost: op.Cost}, now)
+		r.Decision, r.RetryAfter = o.peek(p, now), max(r.RetryAfter, o.p.duration(o.Holds[0].Expires-now))
 		r.Allowed, r.Granted = false, 0
 		return r
 	}
-	o.state, r = o.p.Apply(o.state, Op{Cost: op.Cost}, now)
-	if r.Allowed { // of cost 0 too: it may be known at the end only
-		o.charge(op.Cost, now)
+	// cost 0 too: the cost may be known at the end only
+	if r = o.take(p, Op{Kind: Reserve, Cost: op.Cost}, now); r.Allowed {
 		o.hold(Hold{
-			ID: op.ID, Units: op.Cost, At: now, End: now + int64(r.ResetAfter)/o.p.tick, Left: r.Remaining,
+			ID: op.ID, Units: op.Cost, At: now, End: now + int64(r.ResetAfter)/p.tick, Left: r.Remaining,
 			Expires: o.expiry(op, now),
 		})
 	}
@@ -69,45 +67,34 @@ func (o *opened) hold(h Hold) {
 	o.Holds = slices.Insert(o.Holds, i, h)
 }
 
-func (o *opened) commit(op Op, now int64) (r Result) {
+// commit settles a reservation under the limit of the record.
+func (o *opened) commit(p *Program, op Op, now int64) (r Result) {
 	i := o.find(op.ID)
-	switch {
-	case i < 0 && op.Late && op.Cost > 0:
-		o.owe(op.Cost, now)
-		r.Decision, r.Granted = o.peek(now), op.Cost
-		return r
-	case i < 0:
-		r.Decision = o.peek(now)
+	late := op.Late && op.Cost > 0
+	if i < 0 && !late {
+		r.Decision = o.peek(p, now)
 		r.Allowed, r.RetryAfter, r.Delay = false, Never, 0
 		return r
 	}
-	h := o.Holds[i]
-	o.Holds = slices.Delete(o.Holds, i, i+1)
+	var h Hold
+	if i >= 0 {
+		h = o.Holds[i]
+		o.Holds = slices.Delete(o.Holds, i, i+1)
+	}
 	if op.Cost <= h.Units {
 		o.giveBack(h, h.Units-op.Cost, now)
 	} else {
 		o.owe(op.Cost-h.Units, now)
 	}
 	o.pay(now)
-	r.Decision, r.Granted = o.peek(now), op.Cost
+	r.Decision, r.Granted = o.peek(p, now), op.Cost
 	return r
 }
 
-// giveBack gives back units of a reservation, as far as the limit still holds them.
+// giveBack gives back units of a reservation that have not come back by themselves.
 func (o *opened) giveBack(h Hold, units, now int64) {
-	if units <= 0 {
-		return
-	}
-	if own := units - min(units, o.missed(now)); own > 0 && len(o.state) > 0 {
-		o.state = o.p.giveBack(o.state, h, own, now)
-	}
-	for i := range o.Formers {
-		f := &o.Formers[i]
-		if !f.Program.inWindow(f.State, h.At, now) {
-			f.cancel(units, h.End, now)
-		} else if back := f.unmiss(units); back > 0 {
-			f.State = f.Program.machine.refund(f.State, back, now)
-		}
+	if units > 0 && len(o.state) > 0 {
+		o.state = o.p.giveBack(o.state, h, units, now)
 	}
 }
 
@@ -122,21 +109,4 @@ func (p *Program) giveBack(state []int64, h Hold, units, now int64) []int64 {
 	}
 	state, _ = p.cancel(state, back, h.End, now)
 	return state
-}
-
-// inWindow reports whether the limit counts in windows, and is still in the one in which something was taken.
-func (p *Program) inWindow(state []int64, taken, now int64) bool {
-	if len(state) == 0 {
-		return false
-	}
-	switch m := p.machine.(type) {
-	case fixedWindow:
-		return state[0] == floorDiv(taken, m.width) && state[0] == floorDiv(now, m.width)
-	case quotaReset:
-		return m.open(state, now) && state[0] <= taken
-	case calendar:
-		w := m.window(now)
-		return w.start <= taken && w.start <= state[0] && state[0] < w.end
-	}
-	return false
 }

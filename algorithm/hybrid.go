@@ -92,6 +92,20 @@ func (m hybrid) refund(state []int64, cost, now int64) []int64 {
 	return state
 }
 
+// convert leaves a smooth key smooth, and forgives debt beyond one window.
+func (m hybrid) convert(u usage, now int64) []int64 {
+	old, ok := u.from.(hybrid)
+	switch {
+	case ok && u.state[0] == smooth:
+		u.from, u.state = old.linear, u.state[1:]
+		state := m.linear.convert(u, now)
+		return append([]int64{smooth}, append(state, 0)[:2]...)
+	case ok && old.width == m.width:
+		now = u.state[1]
+	}
+	return []int64{bursty, now, u.units}
+}
+
 func (m hybrid) heal(state []int64, now int64) bool {
 	switch {
 	case state[0] == bursty && state[1] > now+m.width:

@@ -115,7 +115,7 @@ func TestLeasesAndCountsChange(t *testing.T) {
 	})
 }
 
-// TestManyLeasesOutliveAChange: a former limit keeps more entries of leases than of another log.
+// TestManyLeasesOutliveAChange: a denial of a lower limit leaves all leases.
 func TestManyLeasesOutliveAChange(t *testing.T) {
 	old, changed := compile(t, algorithm.MustParseLimit("concurrent 500 lease=10s")), compile(t, algorithm.MustParseLimit("concurrent 400 lease=1s"))
 	var a algorithm.Account
@@ -125,10 +125,12 @@ func TestManyLeasesOutliveAChange(t *testing.T) {
 		a, r = a.Apply(old, algorithm.Op{Cost: 1}, now)
 		ends = append(ends, now+int64(r.ResetAfter))
 	}
-	a, _ = a.Apply(changed, algorithm.Op{Cost: 1}, 600) // denied
+	a, r := a.Apply(changed, algorithm.Op{Cost: 1}, 600)
+	if want := ends[100] - 600; r.Allowed || int64(r.RetryAfter) != want {
+		t.Errorf("%+v, want a wait of %d, until 101 leases are over", r, want)
+	}
 	a, _ = a.Apply(changed, algorithm.Op{Kind: algorithm.Refund, Cost: 0}, 600)
 	for i, end := range ends {
-		var r algorithm.Result
 		if a, r = a.Apply(old, algorithm.Op{Kind: algorithm.Cancel, Cost: 1, End: end}, 700); r.Remaining != int64(i+1) {
 			t.Fatalf("%d places are released, and %d remain", i+1, r.Remaining)
 		}

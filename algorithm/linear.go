@@ -124,6 +124,35 @@ func (m linear) heal(state []int64, now int64) bool {
 	return true
 }
 
+func (m linear) convert(u usage, now int64) []int64 {
+	debt := m.times(u.units)
+	if old, ok := u.from.(linear); ok {
+		if exact := old.debt(u.state, now); old.less(exact, old.depth) {
+			exact = m.from(old, exact)
+			if m.less(exact, debt) {
+				debt = exact
+			}
+		}
+	}
+	return m.store(nil, instant{now + debt.ticks, debt.rem})
+}
+
+// from returns the time that as many units take as another limit has in a span of at most its depth. It rounds up to 1/unit ticks.
+func (m linear) from(old linear, span instant) instant {
+	if old.step == m.step && old.unit == m.unit {
+		return span
+	}
+	whole := old.units(span)
+	part := old.minus(span, old.times(whole)) // less than step/unit
+	hi, lo := bits.Mul64(uint64(part.ticks*old.unit+part.rem), uint64(m.step))
+	rem, rest := bits.Div64(hi, lo, uint64(old.step))
+	if rest > 0 {
+		rem++
+	}
+	part = instant{int64(rem) / m.unit, int64(rem) % m.unit}
+	return m.plus(m.times(min(whole, m.units(m.depth))), part)
+}
+
 // debt is what a key has yet to pay at now: max(TAT − now, 0).
 func (m linear) debt(state []int64, now int64) instant {
 	if len(state) == 0 || state[0] < now {

@@ -84,8 +84,8 @@ func TestS18ChangesAndReservationsAtOneInstant(t *testing.T) {
 	})
 }
 
-// TestACommitIsChargedToFormers: what a reservation cost beyond its estimate is used under the limits before, too.
-func TestACommitIsChargedToFormers(t *testing.T) {
+// TestACommitIsUsedUnderEveryLimit: the units of a reservation beyond its estimate are used under the limits before, too.
+func TestACommitIsUsedUnderEveryLimit(t *testing.T) {
 	const now = int64(1_700_000_000_000_000)
 	wide, narrow := program(t, "20/1h"), program(t, "fixed-window 15/1h")
 	a, _ := algorithm.Account{}.Apply(wide, algorithm.Op{Cost: 1}, now)

@@ -5,6 +5,9 @@ import (
 	"slices"
 )
 
+// plus adds units, at most as many as there are.
+func plus(a, b int64) int64 { return a + min(b, math.MaxInt64-a) }
+
 // maxOwed is how many capacities a key can owe. What is beyond that is forgiven, and what could not be paid within 73 years.
 const maxOwed = 1024
 
@@ -14,7 +17,6 @@ func (o *opened) owe(units, now int64) {
 		_, d := o.p.machine.take(o.state, 0, now)
 		if part := min(units, d.Remaining); part > 0 {
 			o.state, _ = o.p.machine.take(o.state, part, now)
-			o.charge(part, now)
 			units -= part
 		}
 		o.Since = now
@@ -58,9 +60,7 @@ func (o *opened) pay(now int64) {
 	if o.Owed == 0 {
 		return
 	}
-	owed := o.Owed
 	o.state, o.Owed, o.Since = o.p.repay(o.state, o.Owed, o.Since, now)
-	o.charge(owed-o.Owed, o.Since)
 	if o.Owed == 0 {
 		o.Since = 0
 	}
@@ -87,12 +87,14 @@ func (p *Program) repay(state []int64, owed, since, end int64) (_ []int64, left,
 	return state, 0, at
 }
 
-// refuse is the answer of a key that owes: nothing remains, and a request waits until all is paid. After a clock stepped back by years that may be never.
-func (o *opened) refuse(op Op, now int64) (r Result) {
-	p := o.p
-	state, owed, paid := p.repay(slices.Clone(o.state), o.Owed, max(o.Since, now), now+maxSpan/p.tick)
-	wait := p.duration(paid - now)
-	r.Limit, r.ResetAfter = p.capacity, wait+p.duration(p.left(state, paid))
+// refuse is the decision on an operation of p on a key in debt: nothing remains, and a request waits until all is paid. After a
+// clock stepped back by years that may be never.
+func (o *opened) refuse(p *Program, op Op, now int64) (r Result) {
+	paid := opened{p: o.p}
+	state, owed, at := o.p.repay(slices.Clone(o.state), o.Owed, max(o.Since, now), now+maxSpan/o.p.tick)
+	paid.state = state
+	wait := p.duration(at - now)
+	r.Limit, r.ResetAfter = p.capacity, wait+p.duration(o.p.left(state, at))
 	cost := op.Cost
 	if op.Kind == TakeUpTo {
 		cost = min(cost, 1)
@@ -103,8 +105,7 @@ func (o *opened) refuse(op Op, now int64) (r Result) {
 	case cost > p.capacity || owed > 0:
 		r.RetryAfter = Never
 	default:
-		_, after := p.lenient().take(state, cost, paid)
-		r.RetryAfter = wait + p.duration(int64(after.RetryAfter))
+		r.RetryAfter = wait + p.duration(int64(paid.wait(p, cost, at)))
 	}
 	return r
 }

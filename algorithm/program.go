@@ -27,8 +27,9 @@ type machine interface {
 	refund(state []int64, cost, now int64) []int64
 	// heal repairs a state that is further ahead of now than the limit can have brought it, to full debt.
 	heal(state []int64, now int64) bool
-	// inherit returns the state of a key that used these units, at most the capacity and at least 1, under another limit.
-	inherit(u used, now int64) []int64
+	// convert returns the state of a key that used these units under another limit: as if all were taken now,
+	// unless the limits are so alike that the units can come back when they would have.
+	convert(u usage, now int64) []int64
 	// valid reports whether a state that is not empty is of a form that the machine makes, with times up to farthest from 0.
 	valid(state []int64, farthest int64) bool
 }

@@ -27,7 +27,7 @@ func (m quotaReset) take(state []int64, cost, now int64) ([]int64, Decision) {
 		open, used = true, used+cost
 		state = append(state[:0], start, used)
 	}
-	d.Remaining = m.count - used
+	d.Remaining = max(0, m.count-used)
 	if open {
 		d.ResetAfter = time.Duration(start + m.width - now)
 	}
@@ -45,6 +45,8 @@ func (m quotaReset) refund(state []int64, cost, now int64) []int64 {
 	}
 	return append(state[:0], state[0], max(0, state[1]-cost))
 }
+
+func (m quotaReset) convert(u usage, now int64) []int64 { return []int64{now, u.units} }
 
 func (m quotaReset) heal(state []int64, now int64) bool {
 	if state[0] <= now+m.width {

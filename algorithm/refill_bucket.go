@@ -72,6 +72,13 @@ func (m refillBucket) refund(state []int64, cost, now int64) []int64 {
 	return append(state[:0], last, missing-cost)
 }
 
+func (m refillBucket) convert(u usage, now int64) []int64 {
+	if old, ok := u.from.(refillBucket); ok && old.width == m.width {
+		now, _ = old.at(u.state, now)
+	}
+	return []int64{now, u.units}
+}
+
 func (m refillBucket) heal(state []int64, now int64) bool {
 	if state[0] <= now+m.width {
 		return false

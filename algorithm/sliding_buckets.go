@@ -69,7 +69,7 @@ func (m slidingBuckets) take(state []int64, cost, now int64) ([]int64, Decision)
 		state = m.advance(state, newest)
 		state[m.slot(newest)] += cost
 	}
-	d.Remaining = m.count - used
+	d.Remaining = max(0, m.count-used)
 	if used > 0 {
 		d.ResetAfter = m.freed(state, newest, used, now)
 	}
@@ -114,6 +114,13 @@ func (m slidingBuckets) refund(state []int64, cost, now int64) []int64 {
 		state[m.slot(i)] -= back
 		cost -= back
 	}
+	return state
+}
+
+func (m slidingBuckets) convert(u usage, now int64) []int64 {
+	newest := m.cell(now)
+	state := m.advance(nil, newest)
+	state[m.slot(newest)] = u.units
 	return state
 }
 

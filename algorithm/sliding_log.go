@@ -29,7 +29,7 @@ func (m slidingLog) take(state []int64, cost, now int64) ([]int64, Decision) {
 		state = m.add(append(state[:0], live...), cost, now)
 		live, used = state, used+cost
 	}
-	d.Remaining = m.count - used
+	d.Remaining = max(0, m.count-used)
 	if used > 0 {
 		d.ResetAfter = time.Duration(live[len(live)-2] + m.width - now)
 	}
@@ -82,6 +82,8 @@ func (m slidingLog) refund(state []int64, cost, now int64) []int64 {
 	}
 	return state
 }
+
+func (m slidingLog) convert(u usage, now int64) []int64 { return []int64{now, u.units} }
 
 func (m slidingLog) heal(state []int64, now int64) bool {
 	if state[len(state)-2] <= now+m.width {

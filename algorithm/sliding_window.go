@@ -100,6 +100,10 @@ func (m slidingWindow) refund(state []int64, cost, now int64) []int64 {
 	return append(state[:0], index, previous, current)
 }
 
+func (m slidingWindow) convert(u usage, now int64) []int64 {
+	return []int64{floorDiv(now, m.width), 0, u.units}
+}
+
 func (m slidingWindow) heal(state []int64, now int64) bool {
 	index := floorDiv(now, m.width)
 	if state[0] <= index+1 {

@@ -79,7 +79,7 @@ func (e *engine) Swap(ctx context.Context, changes []swap.Change) (swapped bool,
 	c := changes[0]
 	item := &memcache.Item{Key: c.Name, Value: formatRecord(c.Next), Expiration: expiration(e.now(), c.Life)}
 	if size, most := int64(len(item.Value)), e.largest.Load()+plainHead; size > most {
-		return false, fmt.Errorf("memcached: a state has %d bytes, with its reservations and what is kept of former limits; accepted: up to %d, which fit into an item (-I); %w",
+		return false, fmt.Errorf("memcached: a state has %d bytes, with its reservations; accepted: up to %d, which fit into an item (-I); %w",
 			size, most, swap.ErrNothingDone)
 	}
 	write := e.client.Add

@@ -15,7 +15,7 @@ const (
 	defaultItemSize = 1 << 20
 	// overhead is more than what an item has besides the state: 250 bytes of key, a header, and the head of an account.
 	overhead = 1 << 10
-	// plainHead is the part of it that is for the head. With reservations and former limits a head is longer.
+	// plainHead is the part of it that is for the head. With reservations a head is longer.
 	plainHead = 512
 )
 

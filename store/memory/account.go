@@ -288,7 +288,7 @@ func (b *stateBinding) set(h *stateShard, e *entry, a algorithm.Account, now, re
 // addsProgram reports whether the entry refers to the binding's Program with another account, and
 // does not yet. Operations of a binding add no other Program.
 func (b *stateBinding) addsProgram(e *entry, a *algorithm.Account) bool {
-	return refers(a, b.program) && !refers(&e.account, b.program)
+	return a.Program == b.program && e.account.Program != b.program
 }
 
 // put sets an entry's account. The caller has counted its memory.

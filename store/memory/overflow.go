@@ -51,9 +51,6 @@ func (o *shared) apply(s *Store, p *algorithm.Program, op algorithm.Op, now int6
 	a.State = slices.Clone(a.State)
 	a, r := a.Apply(p, op, now)
 	words := cap(a.State) + wordsOf(a.Extra) + programBytes/wordBytes
-	if a.Extra != nil {
-		words += programBytes / wordBytes * len(a.Extra.Formers)
-	}
 	if more := wordBytes * int64(words-o.words); more > 0 && !s.sharedRoom.growCommon(more) {
 		return v, false
 	} else if more < 0 {

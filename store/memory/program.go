@@ -47,21 +47,6 @@ func (t *programTable) forget(limit algorithm.Limit) {
 	}
 }
 
-// refers reports whether a record refers to a Program, for its limit or for a previous one.
-func refers(a *algorithm.Account, p *algorithm.Program) bool {
-	if a.Program == p {
-		return true
-	}
-	if a.Extra != nil {
-		for i := range a.Extra.Formers {
-			if a.Extra.Formers[i].Program == p {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // hold counts a record of the owner that refers to a Program from now on. The first such record
 // charges the owner for the Program. If bounded, hold returns false where there is no memory for it.
 func (r *room) hold(o *owner, p *algorithm.Program, bounded bool) bool {
@@ -91,17 +76,10 @@ func (r *room) release(o *owner, p *algorithm.Program) {
 	r.force(o, -programBytes)
 }
 
-// releaseUnused releases the Programs of a record that are not in the record after it.
+// releaseUnused releases the Program of a record if the record after it has another.
 func (r *room) releaseUnused(o *owner, before, after *algorithm.Account) {
-	if p := before.Program; p != nil && !refers(after, p) {
+	if p := before.Program; p != nil && p != after.Program {
 		r.release(o, p)
-	}
-	if before.Extra != nil {
-		for i := range before.Extra.Formers {
-			if p := before.Extra.Formers[i].Program; !refers(after, p) {
-				r.release(o, p)
-			}
-		}
 	}
 }
 

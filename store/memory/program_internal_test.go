@@ -32,11 +32,6 @@ func checkOwners(t interface{ Errorf(string, ...any) }, s *Store) {
 			want[o].keys++
 			want[o].bytes += entryBytes + indexBytes + wordBytes*int64(e.words)
 			want[o].programs[e.account.Program]++
-			if e.account.Extra != nil {
-				for _, f := range e.account.Extra.Formers {
-					want[o].programs[f.Program]++
-				}
-			}
 		}
 	}
 	sum := common

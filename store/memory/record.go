@@ -7,10 +7,9 @@ import (
 )
 
 const (
-	wordBytes   = 8
-	extraWords  = int(unsafe.Sizeof(algorithm.Extra{})) / wordBytes
-	formerWords = int(unsafe.Sizeof(algorithm.Former{})) / wordBytes
-	holdWords   = int(unsafe.Sizeof(algorithm.Hold{})) / wordBytes
+	wordBytes  = 8
+	extraWords = int(unsafe.Sizeof(algorithm.Extra{})) / wordBytes
+	holdWords  = int(unsafe.Sizeof(algorithm.Hold{})) / wordBytes
 )
 
 // wordsOf returns how many words of memory an Extra takes.
@@ -18,22 +17,17 @@ func wordsOf(x *algorithm.Extra) int {
 	if x == nil {
 		return 0
 	}
-	words := extraWords + formerWords*cap(x.Formers) + holdWords*cap(x.Holds)
-	for _, f := range x.Formers {
-		words += cap(f.State)
-	}
-	return words
+	return extraWords + holdWords*cap(x.Holds)
 }
 
 // try returns the account after an operation on a, which stays unchanged. The new state is in
 // scratch memory, which the next try overwrites. The caller holds the shard's mutex.
 func (h *stateShard) try(a algorithm.Account, p *algorithm.Program, op algorithm.Op, now int64) (algorithm.Account, algorithm.Result) {
-	plain, had := a.Extra == nil, cap(h.scratch)
+	had := cap(h.scratch)
 	a.State = append(h.scratch[:0], a.State...)
 	a, r := a.Apply(p, op, now)
 	h.scratch = nil
-	// otherwise a previous limit may have the memory
-	if plain && a.Extra == nil && cap(a.State) <= h.table.mostScratch() {
+	if cap(a.State) <= h.table.mostScratch() {
 		h.scratch = a.State[:0]
 	}
 	if more := cap(h.scratch) - had; more != 0 {

@@ -30,8 +30,8 @@ func sent(t testing.TB, c rueidis.Client) (n int) {
 	return n
 }
 
-// Right after the limit of a key with a long log has changed, and while what was used under the former one still counts, a burst of requests does not move the log
-// once for each: the first is told that the script leaves it alone, and those that come later know.
+// After the limit of a key with a long log has changed, a burst of requests does not move the log once for each: the script leaves the
+// record alone for the first, and the store remembers that for the next.
 func TestBurstOnAChangedLog(t *testing.T) {
 	server := testengine.Redis(t)
 	s := openURL(t, server.URL(), redis.Options{Timeout: patience})

@@ -229,13 +229,11 @@ var changeMutants = []mutant{
 			}
 			return a.Apply(b.program, op, now)
 		})},
-	{"what is above a lower limit is forgotten", []string{"S18-limit-change", "S18-change-races", "change-traces"}, account(
+	{"a denial of another limit makes the record its own", []string{"S18-limit-change", "S18-change-races", "S17-change-outlives", "change-traces"}, account(
 		func(b *shelfBinding, _ string, a algorithm.Account, op algorithm.Op, now int64) (algorithm.Account, algorithm.Result) {
 			a, r := a.Apply(b.program, op, now)
-			if a.Extra != nil {
-				x := *a.Extra
-				x.Formers = nil
-				a.Extra = &x
+			if !r.Allowed && a.Extra == nil && len(a.State) > 0 {
+				a = algorithm.Account{Program: b.program, State: a.View(b.program, now)}
 			}
 			return a, r
 		})},
@@ -249,14 +247,9 @@ var changeMutants = []mutant{
 	{"a look converts the key", []string{"change-traces"}, account(
 		func(b *shelfBinding, _ string, a algorithm.Account, op algorithm.Op, now int64) (algorithm.Account, algorithm.Result) {
 			if op.Cost == 0 && op.Kind == algorithm.Take {
-				a, _ = a.Apply(b.program, algorithm.Op{Kind: algorithm.Commit}, now) // of no reservation
-			}
-			return a.Apply(b.program, op, now)
-		})},
-	{"what a lower limit left is kept for as long as that limit's debt", []string{"S17-change-outlives"}, account(
-		func(b *shelfBinding, _ string, a algorithm.Account, op algorithm.Op, now int64) (algorithm.Account, algorithm.Result) {
-			if p := a.Program; p != nil && a.Extra != nil && p.Fresh(slices.Clone(a.State), now) {
-				a = algorithm.Account{}
+				if state := a.View(b.program, now); a.Extra == nil && len(state) > 0 {
+					a = algorithm.Account{Program: b.program, State: state}
+				}
 			}
 			return a.Apply(b.program, op, now)
 		})},
@@ -292,7 +285,9 @@ var reservationMutants = []mutant{
 			old := a.Extra
 			a, r := a.Apply(b.program, op, now)
 			if op.Kind == algorithm.Commit && old != nil {
-				a.Program, a.Extra = b.program, old
+				if a.Extra = old; a.Program == nil {
+					a.Program = b.program
+				}
 			}
 			return a, r
 		})},
