@@ -173,7 +173,9 @@ func (o *opened) do(p *Program, op Op, now int64) (r Result) {
 		return o.renew(p, op, now)
 	case Refund, Cancel:
 		if op.Kind == Cancel {
-			op.End = o.p.end(p, op.End, now)
+			if op.End = o.p.end(p, op.End, now); !o.p.cancels(p) {
+				op.Cost = 0
+			}
 		}
 		o.state, r = o.p.Apply(o.state, op, now)
 		o.pay(now)

@@ -38,6 +38,13 @@ type canceler interface {
 	cancel(state []int64, cost, end, now int64) (_ []int64, back int64)
 }
 
+// cancels reports whether the limit of a record can cancel units that were taken under q. It can't where the state does not have the
+// time at which units were taken: they may have come back under the record's limit.
+func (p *Program) cancels(q *Program) bool {
+	_, ok := p.machine.(canceler)
+	return ok || p.is(q) || p.countsAs(q)
+}
+
 // cancel gives back what is not paid of the units. end was rounded up, so that where times have fractions up to a tick of
 // it is taken off.
 func (m linear) cancel(state []int64, cost, end, now int64) ([]int64, int64) {

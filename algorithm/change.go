@@ -15,10 +15,11 @@ import (
 //     of all units anew, so that it gets the smallest capacity in each time that it takes to ask for it, plus the longest reset time.
 //   - Between limits of one algorithm and period, changes to and fro lose no unit and no part of one.
 //
-// The rule: a record belongs to the limit of its last admission. A request of another limit is admitted if its cost and the units that are
-// used, under the record's own limit and clock, fit its capacity together; then the units become a state of the other limit, and the record
-// is its. A denial writes nothing, and waits until enough units have come back under the record's own limit. All that admits nothing,
-// such as a refund or a settlement, is done under the record's own limit.
+// The rule: a record belongs to one limit. A request of another limit is admitted if its cost and the units that are used, under the
+// record's own limit and clock, fit its capacity together; then the units become a state of the other limit, and the record is its. A denied
+// request waits until enough units have come back under the record's own limit. If they all fit the other limit's capacity, and under its
+// clock the wait is shorter, they become a state of the other limit too; otherwise a denial changes nothing. All else, such as a refund or a
+// settlement, is done under the record's own limit.
 
 // take carries out a Take or a TakeUpTo of p.
 func (o *opened) take(p *Program, op Op, now int64) (r Result) {
@@ -46,8 +47,18 @@ func (o *opened) take(p *Program, op Op, now int64) (r Result) {
 		o.state, r = p.Apply(o.state, Op{Cost: cost}, now)
 		return r
 	}
-	if !d.Allowed {
-		d.RetryAfter = o.wait(p, cost, now)
+	if d.Allowed {
+		return Result{Decision: p.inTime(d)}
+	}
+	d.RetryAfter = o.wait(p, cost, now)
+	if cost <= p.capacity && o.p.used(o.state, now) <= p.capacity {
+		faster := *o
+		faster.state = slices.Clone(o.state)
+		faster.convert(p, now)
+		if wait := faster.wait(p, cost, now); wait < d.RetryAfter {
+			*o = faster
+			d.RetryAfter, d.ResetAfter = wait, time.Duration(p.left(o.state, now))
+		}
 	}
 	return Result{Decision: p.inTime(d)}
 }

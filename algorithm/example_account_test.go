@@ -83,7 +83,7 @@ func ExampleAccount_Plain() {
 	fmt.Println(account.Plain(monthly), account.Plain(raised))
 	account, _ = account.Apply(raised, algorithm.Op{Cost: 10}, 0) // an admission makes it the limit's
 	fmt.Println(account.Plain(raised))
-	account, _ = account.Apply(hourly, algorithm.Op{Cost: 90}, 0) // a denial does not
+	account, _ = account.Apply(hourly, algorithm.Op{}, 0) // a peek does not
 	fmt.Println(account.Plain(hourly))
 	// Output:
 	// true false

@@ -21,7 +21,7 @@
 // A binding with a name, other than one of shared debts, works on one state for (name, key), whatever its limit: an
 // [algorithm.Account], which says whose state it is. What was used stays used when the limit of a name changes, and concurrent
 // callers with different limits, as there are while a change spreads, find what the others have used. An admission makes the account
-// one of its limit; a denial of another limit leaves it as it is. A store keeps the account's head, its [algorithm.Account.Head], beside the state.
+// one of its limit, and so does a denial whose wait is shorter under that; a peek changes nothing. A store keeps the account's head, its [algorithm.Account.Head], beside the state.
 //
 // # When an engine hangs or is absent
 //

@@ -22,14 +22,14 @@ func TestPitfallW3WhoLeavesDoesNotCount(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l, queued := limiter(t, "10/10s", weir.WithName("plan")), newCrowd(4)
 			takes(t, l, 10)
-			queued.wait(until(t, time.Hour), l, 0, 1)      // at 10.5 s
+			queued.wait(until(t, time.Hour), l, 0, 1)      // at 9 s, when the units in use fit
 			queued.wait(until(t, 25*time.Second), l, 1, 2) // not before 30.5 s
-			queued.wait(until(t, 25*time.Second), l, 2, 1) // at 20.5 s
+			queued.wait(until(t, 25*time.Second), l, 2, 1) // at 19 s
 			queued.wait(until(t, 25*time.Second), l, 3, 1) // not before 30.5 s
 			time.Sleep(500 * time.Millisecond)
 			setLimit(t, l, "2/20s")
 			queued.group.Wait()
-			for i, want := range scaled([]int64{105, 5, 205, 5}, 100*time.Millisecond) {
+			for i, want := range scaled([]int64{90, 5, 190, 5}, 100*time.Millisecond) {
 				if queued.passed[i] != want || (queued.errs[i] == nil) != (i%2 == 0) {
 					t.Errorf("%d: %v at %v, want it at %v", i, queued.errs[i], queued.passed[i], want)
 				}

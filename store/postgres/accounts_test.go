@@ -222,7 +222,7 @@ func TestForeignHeads(t *testing.T) {
 	}
 }
 
-// A denial writes nothing but once after the limit has changed.
+// A denial writes nothing, but once where the wait is shorter under a limit that changed.
 func TestDenialsOfAccountsWriteOnce(t *testing.T) {
 	url, o := postgres.SharedServer(t).URL(), mine(t)
 	s := open(t, url, o)
@@ -245,8 +245,8 @@ func TestDenialsOfAccountsWriteOnce(t *testing.T) {
 				t.Errorf("%s: the row is not of this limit", text)
 			}
 		}
-		if now := len(versions); now != before+1 {
-			t.Errorf("%s: %d versions of the row with 5 denials, want 1", text, now-before)
+		if now := len(versions); now > before+1 {
+			t.Errorf("%s: %d more versions of the row with 5 denials, want at most 1", text, now-before)
 		}
 	}
 }

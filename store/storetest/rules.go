@@ -32,7 +32,7 @@ var rules = []Rule{
 	{"cancel", "A cancel gives back what was taken then, as far as the limit still holds it.", cancelGivesBackWhatWasTaken},
 	{"S11-reset", "A reset forgets the key of just these bytes: nothing in it is a pattern.", resetIsLiteral},
 	{"renew", "A renewal of a concurrent limit's units takes them for another lease, or takes anew if theirs is over; of others it is a look.", renewTakesAnew},
-	{"S18-limit-change", "When the limit of a name changes, what was used stays used, an admission alone converts the record, and to and fro gives nothing.", limitsChange},
+	{"S18-limit-change", "When the limit of a name changes, what was used stays used, and to and fro gives nothing.", limitsChange},
 	{"S18-lease-change", "When the length of the leases of a name changes, each lease keeps its end, by which it is renewed and released.", leasesChange},
 	{"S18-change-races", "While callers have one limit of a name or the other, no more is admitted in all than the larger capacity, nor less.", changeRaces},
 	{"S17-change-outlives", "A record lives as long as its own limit has it, whatever another limit of the name denies.", changesOutlive},
