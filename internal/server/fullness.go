@@ -1,12 +1,10 @@
 package server
 
 import (
-	"context"
 	"log/slog"
 	"sync"
 	"time"
 
-	"github.com/weirlimit/weir/internal/server/guard"
 	"github.com/weirlimit/weir/store/memory"
 )
 
@@ -21,38 +19,10 @@ const (
 type fullness struct {
 	store *memory.Store
 	log   *slog.Logger
-	stop  context.CancelFunc
-	done  sync.WaitGroup
 
 	mu     sync.Mutex
 	denied int64
 	latest time.Time // of a denial; zero: there was none
-}
-
-// follow checks the store until close.
-func (f *fullness) follow(panics *guard.Panics) {
-	ctx, stop := context.WithCancel(context.Background())
-	f.stop = stop
-	f.done.Go(func() {
-		ticker := time.NewTicker(fullnessPeriod)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				panics.Safe("fullness", f.check)()
-			}
-		}
-	})
-}
-
-// close ends follow.
-func (f *fullness) close() {
-	if f != nil && f.stop != nil {
-		f.stop()
-		f.done.Wait()
-	}
 }
 
 // check compares the store's counts with the last check.

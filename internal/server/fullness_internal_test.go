@@ -27,8 +27,9 @@ func TestFullStoreIsLoggedOncePerEpisode(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := &fullness{store: m, log: log}
-		f.follow(guard.NewPanics(log))
-		defer f.close()
+		tasks := newTasks(guard.NewPanics(log))
+		tasks.every(fullnessPeriod, "fullness", f.check)
+		defer tasks.close()
 		flood := func() {
 			for i := range 10 {
 				_, _ = b.Do(context.Background(), fmt.Sprint(i), algorithm.Op{Cost: 1}, 0)

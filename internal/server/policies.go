@@ -3,13 +3,14 @@ package server
 import (
 	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"os"
 	"slices"
-	"sync"
+	"strconv"
 	"time"
 
 	"github.com/weirlimit/weir/internal/engines"
+	"github.com/weirlimit/weir/internal/follow"
 	"github.com/weirlimit/weir/internal/server/guard"
 	"github.com/weirlimit/weir/internal/server/httpapi"
 	"github.com/weirlimit/weir/policy"
@@ -17,13 +18,11 @@ import (
 	"github.com/weirlimit/weir/store"
 )
 
-// ruled are the policies, and what follows their sources.
+// ruled are the policies, and their clients.
 type ruled struct {
 	set     *policy.Set
 	path    string
 	clients *clients.Follower // nil: there is no database of them
-	stop    context.CancelFunc
-	done    sync.WaitGroup
 }
 
 // openPolicies loads the policies and the clients of the configuration over the store, and follows the clients.
@@ -36,21 +35,13 @@ func (c Config) openPolicies(ctx context.Context, k *kept, panics *guard.Panics)
 	}
 	set, err := policy.Load(ctx, c.Policies, policy.Options{Store: k.Store, Log: c.Log, TokenKeys: keys})
 	if err != nil {
-		return nil, policiesError(c.Policies, err)
+		return nil, fileError("config", c.Policies, "a file of policies", err)
 	}
 	r := &ruled{set: set, path: c.Policies}
 	if err := r.openClients(ctx, c, panics); err != nil {
 		return nil, err
 	}
 	return r, nil
-}
-
-// policiesError names the flag if the file can't be read. What is wrong within it has a file and a line by itself.
-func policiesError(path string, err error) error {
-	if file, ok := errors.AsType[*os.PathError](err); ok {
-		return &ConfigError{"config", path, file.Err.Error(), "a file of policies"}
-	}
-	return err
 }
 
 func (r *ruled) openClients(ctx context.Context, c Config, panics *guard.Panics) error {
@@ -75,35 +66,9 @@ func (r *ruled) openClients(ctx context.Context, c Config, panics *guard.Panics)
 	return err
 }
 
-// follow follows the file of policies, until close, also after a panic.
-func (r *ruled) follow(panics *guard.Panics) {
-	ctx, stop := context.WithCancel(context.Background())
-	r.stop = stop
-	r.done.Go(func() {
-		for ctx.Err() == nil {
-			// until ctx ends, which is no error
-			panics.Safe("policies: follow", func() { _ = r.set.Follow(ctx, r.path) })()
-			select {
-			case <-ctx.Done():
-			case <-time.After(followAgain):
-			}
-		}
-	})
-}
-
-// followAgain is how long after a panic the file of policies is followed again.
-const followAgain = time.Second
-
-// close ends what follows.
+// close ends the following of the clients.
 func (r *ruled) close() error {
-	if r == nil {
-		return nil
-	}
-	if r.stop != nil {
-		r.stop()
-	}
-	r.done.Wait()
-	if r.clients == nil {
+	if r == nil || r.clients == nil {
 		return nil
 	}
 	return r.clients.Close()
@@ -115,18 +80,15 @@ func (r *ruled) status(s *httpapi.Status) {
 		return
 	}
 	c := r.set.Status()
-	s.Config = &httpapi.ConfigStatus{Source: c.Config.Source, Policies: c.Policies, Loaded: c.Config.Loaded}
-	if c.Config.Err != nil {
-		s.Config.Refused, s.Config.RefusedSince = c.Config.Err.Error(), c.Config.Failed
-	}
+	s.Config = &httpapi.ConfigStatus{Source: c.Config.Source, Policies: c.Policies, Change: httpapi.NewChange(c.Config.Loaded, c.Config.Err, c.Config.Failed)}
 	if r.clients == nil {
 		return
 	}
 	f := r.clients.Status()
 	s.Clients = &httpapi.ClientsStatus{
-		Database: f.Database, Clients: f.Clients, Loaded: f.Change, Away: f.Away, AwaySince: f.Since,
+		Database: f.Database, Clients: f.Clients, Away: f.Away, AwaySince: f.Since,
 		BadRows: f.BadRows, BadRowsSince: f.BadRowsSince, BadRowErrors: f.BadRowErrors,
-		Refused: f.Refused, RefusedSince: f.RefusedSince, FromSnapshot: f.FromSnapshot, Saved: f.Saved, SaveError: f.SaveError,
+		Change: httpapi.Change{Loaded: f.Change, Refused: f.Refused, RefusedSince: f.RefusedSince}, FromSnapshot: f.FromSnapshot, Saved: f.Saved, SaveError: f.SaveError,
 	}
 }
 
@@ -136,4 +98,44 @@ func (r *ruled) failOpen() bool {
 		on, err := store.ParseOnError(p.OnStoreError)
 		return err != nil || on == store.Deny // "" is deny
 	})
+}
+
+const (
+	maxTokenKey = 4096 // bytes of a file
+	keyAccepted = "a file of 32 to 4096 random bytes that not everybody can read, as head -c 32 /dev/urandom > FILE makes after umask 077"
+)
+
+// checkTokenKeys checks TokenKeys before their files are read.
+func (c Config) checkTokenKeys() error {
+	switch {
+	case len(c.TokenKeys) == 0:
+		return nil
+	case c.Policies == "":
+		return &ConfigError{"token-key", strconv.Quote(c.TokenKeys[0]), "there are no policies whose tokens it would encrypt", "nothing, or config too"}
+	case slices.Contains(c.TokenKeys, ""):
+		return &ConfigError{"token-key", `""`, "empty", keyAccepted}
+	case len(c.TokenKeys) > policy.MaxTokenKeys:
+		return &ConfigError{"token-key", fmt.Sprintf("%d files", len(c.TokenKeys)), "too many", fmt.Sprintf("up to %d files", policy.MaxTokenKeys)}
+	}
+	return nil
+}
+
+// tokenKeys reads the files of keys that encrypt tokens. A key is all bytes of its file.
+func (c Config) tokenKeys() (keys [][]byte, err error) {
+	for _, path := range c.TokenKeys {
+		key, err := readTokenKey(path)
+		if err != nil {
+			return nil, fileError("token-key", path, keyAccepted, err)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+func readTokenKey(path string) ([]byte, error) {
+	key, err := follow.ReadSecret(path, maxTokenKey)
+	if err == nil && len(key) < policy.MinTokenKey {
+		err = &os.PathError{Op: "read", Path: path, Err: fmt.Errorf("%d bytes", len(key))}
+	}
+	return key, err
 }

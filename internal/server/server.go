@@ -15,6 +15,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/weirlimit/weir/internal/server/access"
+	"github.com/weirlimit/weir/internal/server/audit"
+	"github.com/weirlimit/weir/internal/server/certificates"
 	"github.com/weirlimit/weir/internal/server/guard"
 	"github.com/weirlimit/weir/internal/server/httpapi"
 	"github.com/weirlimit/weir/internal/server/latency"
@@ -30,11 +33,12 @@ import (
 type Server struct {
 	cfg       Config
 	store     *kept
-	policies  *ruled     // nil: there are none
-	fullness  *fullness  // nil: the store is an engine
-	certified *certified // nil: there is no TLS
-	users     *users     // nil: everybody may do everything
-	audit     *audited   // nil: there is no audit log
+	policies  *ruled                     // nil: there are none
+	fullness  *fullness                  // nil: the store is an engine
+	certified *certificates.Certificates // nil: there is no TLS
+	users     *access.Users              // nil: everybody may do everything
+	audit     *audit.Log                 // nil: there is none
+	tasks     *tasks
 	outage    outage
 	panics    *guard.Panics
 	started   time.Time
@@ -66,6 +70,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg, panics: guard.NewPanics(cfg.Log)}
+	s.tasks = newTasks(s.panics)
 	s.outage.log, s.outage.onError = cfg.Log, cfg.OnStoreError
 	return s, nil
 }
@@ -90,7 +95,7 @@ func (s *Server) Open(ctx context.Context) error {
 		s.audit, err = s.cfg.openAudit(s.panics)
 	}
 	if err == nil {
-		s.users, err = s.cfg.openUsers(s.audit.log())
+		s.users, err = s.cfg.openUsers(s.audit)
 	}
 	if err == nil {
 		s.build() //nolint:contextcheck // the protocols have a context of their own, which ends with them
@@ -100,27 +105,37 @@ func (s *Server) Open(ctx context.Context) error {
 		s.closeListeners()
 		policies, audit := s.policies, s.audit
 		s.store, s.policies, s.audit = nil, nil, nil
-		return errors.Join(err, policies.close(), kept.close(), audit.close())
-	}
-	if kept.memory != nil {
-		s.fullness = &fullness{store: kept.memory, log: s.cfg.Log}
-		s.fullness.follow(s.panics) //nolint:contextcheck // until Close
+		return errors.Join(err, policies.close(), kept.close(), audit.Close())
 	}
 	s.cfg.logBounds(openFiles()) //nolint:contextcheck // a line in the log
-	if s.policies != nil {
-		s.policies.follow(s.panics) //nolint:contextcheck // until Close
-	}
-	if s.certified != nil {
-		s.certified.follow(s.panics) //nolint:contextcheck // until Close
-	}
-	if s.users != nil {
-		s.users.follow(s.panics) //nolint:contextcheck // until Close
-	}
-	if s.audit != nil {
-		s.audit.follow(s.Status, s.panics) //nolint:contextcheck // until Close
-	}
+	s.follow()
 	s.outage.follow(s.store)
 	return nil
+}
+
+// follow starts the tasks that follow the sources of the configuration.
+func (s *Server) follow() {
+	if s.store.memory != nil {
+		s.fullness = &fullness{store: s.store.memory, log: s.cfg.Log}
+		s.tasks.every(fullnessPeriod, "fullness", s.fullness.check)
+	}
+	if s.policies != nil {
+		s.tasks.follow("policies: follow", func(ctx context.Context) error { return s.policies.set.Follow(ctx, s.policies.path) })
+	}
+	if s.certified != nil {
+		s.tasks.follow("certificates: follow", s.certified.Follow)
+	}
+	if s.users != nil {
+		s.tasks.follow("users: follow", s.users.Follow)
+	}
+	if s.audit != nil {
+		before := s.Status()
+		s.tasks.every(changePeriod, "audit: changes", func() {
+			now := s.Status()
+			recordChanges(s.audit, before, now)
+			before = now
+		})
+	}
 }
 
 // Reload reads the policies, the certificates and the users again, and opens the audit log again, now, rather than after a change of their
@@ -152,7 +167,7 @@ func (s *Server) build() {
 	restrict, _ := s.cfg.rules() // New has refused an error
 	cfg, set := s.cfg, limiters.NewRestricted(s.store.Store, restrict)
 	stats := sources{
-		store: s.store, policies: s.policies, panics: s.panics, certified: s.certified, users: s.users, audit: s.audit.log(), shakes: s.handshakes, accepts: s.acceptFailures,
+		store: s.store, policies: s.policies, panics: s.panics, certified: s.certified, users: s.users, audit: s.audit, shakes: s.handshakes, accepts: s.acceptFailures,
 		durations: map[string]*latency.Decisions{}, protocols: map[string]func() operation.Stats{},
 	}
 	respBounds, httpBounds := cfg.connectionBounds(openFiles())
@@ -160,7 +175,7 @@ func (s *Server) build() {
 		stats.proxied = s.headersRefused
 	}
 	service := &operation.Service{
-		Limiters: set, Users: s.users.table(), Audit: s.audit.log(), TrustClientTime: cfg.TrustClientTime, OnStoreError: cfg.OnStoreError,
+		Limiters: set, Users: s.users, Audit: s.audit, TrustClientTime: cfg.TrustClientTime, OnStoreError: cfg.OnStoreError,
 		Waits: !cfg.inMemory(), Log: cfg.Log, Panics: s.panics,
 	}
 	if s.policies != nil {
@@ -253,8 +268,11 @@ func (s *Server) Store() string { return s.store.shown }
 func (s *Server) Status() httpapi.Status {
 	status := httpapi.Status{Version: s.cfg.Version, Store: s.store.kind, Started: s.started, Full: s.fullness.full()}
 	s.policies.status(&status)
-	s.certified.status(&status)
-	s.users.status(&status)
+	status.Certificate = certificateStatus(s.certified)
+	if s.users != nil {
+		now := s.users.Status()
+		status.Users = &httpapi.UsersStatus{Source: now.Source, Users: now.Users, Change: httpapi.NewChange(now.Loaded, now.Err, now.Failed)}
+	}
 	status.EngineAway = s.outage.text()
 	return status
 }
@@ -329,10 +347,8 @@ func (s *Server) Close() error {
 	var err error
 	s.closing.Do(func() {
 		s.closeListeners()
-		s.fullness.close()
-		s.certified.close()
-		s.users.close()
-		err = errors.Join(s.audit.close(), s.policies.close())
+		s.tasks.close()
+		err = errors.Join(s.audit.Close(), s.policies.close())
 		if s.store != nil {
 			err = errors.Join(err, s.closeStore())
 		}

@@ -1,15 +1,12 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"net"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/weirlimit/weir/internal/server/certificates"
-	"github.com/weirlimit/weir/internal/server/guard"
 	"github.com/weirlimit/weir/internal/server/httpapi"
 )
 
@@ -69,16 +66,8 @@ func (c Config) checkExposed(field, address string) error {
 	return c.exposed(field, address)
 }
 
-// certified are the certificates, and the task that follows their files.
-type certified struct {
-	*certificates.Certificates
-
-	stop context.CancelFunc
-	done sync.WaitGroup
-}
-
 // openCertificates reads the certificates of the configuration. It returns nil without TLS.
-func (c Config) openCertificates() (*certified, error) {
+func (c Config) openCertificates() (*certificates.Certificates, error) {
 	if c.TLSCert == "" {
 		return nil, nil //nolint:nilnil // documented
 	}
@@ -86,46 +75,16 @@ func (c Config) openCertificates() (*certified, error) {
 	if file, ok := errors.AsType[*certificates.Error](err); ok {
 		return nil, &ConfigError{tlsFields[file.File], file.Path, file.Problem, file.Accept}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &certified{Certificates: loaded}, nil
+	return loaded, err
 }
 
-// follow follows the files until close, also after a panic.
-func (c *certified) follow(panics *guard.Panics) {
-	ctx, stop := context.WithCancel(context.Background())
-	c.stop = stop
-	c.done.Go(func() {
-		for ctx.Err() == nil {
-			panics.Safe("certificates: follow", func() { _ = c.Follow(ctx) })()
-			select {
-			case <-ctx.Done():
-			case <-time.After(followAgain):
-			}
-		}
-	})
-}
-
-// close ends follow.
-func (c *certified) close() {
-	if c != nil && c.stop != nil {
-		c.stop()
-		c.done.Wait()
-	}
-}
-
-// status adds the certificate to a status.
-func (c *certified) status(s *httpapi.Status) {
+// certificateStatus returns the status of the certificate, or nil.
+func certificateStatus(c *certificates.Certificates) *httpapi.CertificateStatus {
 	if c == nil {
-		return
+		return nil
 	}
-	now := c.Status()
-	s.Certificate = &httpapi.CertificateStatus{
-		Names: now.Names, Expires: now.NotAfter, Loaded: now.Loaded,
-		Expired: now.Expired(time.Now()), Soon: now.Soon(time.Now()),
-	}
-	if now.Err != nil {
-		s.Certificate.Refused, s.Certificate.RefusedSince = now.Err.Error(), now.Failed
+	s, now := c.Status(), time.Now()
+	return &httpapi.CertificateStatus{
+		Names: s.Names, Expires: s.NotAfter, Expired: s.Expired(now), Soon: s.Soon(now), Change: httpapi.NewChange(s.Loaded, s.Err, s.Failed),
 	}
 }

@@ -1,12 +1,10 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"net"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/weirlimit/weir/identity"
@@ -16,19 +14,18 @@ import (
 	"github.com/weirlimit/weir/internal/server/httpapi"
 )
 
-// UsersAccepted describes the file of users.
-const UsersAccepted = "a file of users that not everybody can read, as weir users add makes it"
+const (
+	// UsersAccepted describes the file of users.
+	UsersAccepted = "a file of users that not everybody can read, as weir users add makes it"
+	// AuditAccepted describes the file of the audit log.
+	AuditAccepted = "a regular file that not everybody can read, or a new one"
+	// changePeriod is the time between two looks for changes of the configuration. Changes of one
+	// source in this time are one record of the audit log.
+	changePeriod = time.Second
+)
 
-// users are the users, and the task that follows their file.
-type users struct {
-	*access.Users
-
-	stop context.CancelFunc
-	done sync.WaitGroup
-}
-
-// openUsers reads the file of users. It returns nil without one.
-func (c Config) openUsers(log *audit.Log) (*users, error) {
+// openUsers reads the file of users. It returns nil without one: everybody may do everything.
+func (c Config) openUsers(log *audit.Log) (*access.Users, error) {
 	if c.Users == "" {
 		return nil, nil //nolint:nilnil // documented
 	}
@@ -40,54 +37,64 @@ func (c Config) openUsers(log *audit.Log) (*users, error) {
 		log.Write(audit.Record{Event: audit.Login, User: name, From: from.String(), Result: audit.Refused, Detail: strings.TrimPrefix(err.Error(), "access: ")})
 	}
 	opened, err := access.Open(c.Users, access.Options{Log: c.Log, Refused: refused})
+	return opened, fileError("users", c.Users, UsersAccepted, err)
+}
+
+// openAudit opens the audit log. It returns nil without one.
+func (c Config) openAudit(panics *guard.Panics) (*audit.Log, error) {
+	if c.Audit == "" {
+		return nil, nil //nolint:nilnil // documented
+	}
+	log, err := audit.Open(c.Audit, c.Log, panics)
+	return log, fileError("audit", c.Audit, AuditAccepted, err)
+}
+
+// fileError returns a *ConfigError for a file that can't be opened or read, and other errors as they
+// are.
+func fileError(field, path, accept string, err error) error {
 	if file, ok := errors.AsType[*os.PathError](err); ok {
-		return nil, &ConfigError{"users", c.Users, file.Err.Error(), UsersAccepted}
+		return &ConfigError{field, path, file.Err.Error(), accept}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &users{Users: opened}, nil
+	return err
 }
 
-// table returns the users for the protocols: nil if everybody may do everything.
-func (u *users) table() *access.Users {
-	if u == nil {
-		return nil
-	}
-	return u.Users
+// A source is the state of a source of the configuration.
+type source struct {
+	file    string
+	entries int
+	httpapi.Change
 }
 
-// follow follows the file until close, also after a panic.
-func (u *users) follow(panics *guard.Panics) {
-	ctx, stop := context.WithCancel(context.Background())
-	u.stop = stop
-	u.done.Go(func() {
-		for ctx.Err() == nil {
-			panics.Safe("users: follow", func() { _ = u.Follow(ctx) })()
-			select {
-			case <-ctx.Done():
-			case <-time.After(followAgain):
-			}
+// sourcesOf returns the sources of a status by their names.
+func sourcesOf(s httpapi.Status) map[string]source {
+	all := map[string]source{}
+	if c := s.Config; c != nil {
+		all["policies"] = source{c.Source, c.Policies, c.Change}
+	}
+	if c := s.Clients; c != nil {
+		all["clients"] = source{c.Database, c.Clients, c.Change}
+	}
+	if u := s.Users; u != nil {
+		all["users"] = source{u.Source, u.Users, u.Change}
+	}
+	if c := s.Certificate; c != nil {
+		all["certificate"] = source{"", len(c.Names), c.Change}
+	}
+	return all
+}
+
+// recordChanges writes the audit records of the changes between two statuses.
+func recordChanges(log *audit.Log, before, now httpapi.Status) {
+	old := sourcesOf(before)
+	for name, s := range sourcesOf(now) {
+		was, r := old[name], audit.Record{Event: audit.Change, Source: name, File: s.file}
+		if !s.Loaded.Equal(was.Loaded) {
+			r.Time, r.Count, r.Result = s.Loaded, int64(s.entries), audit.OK
+			log.Write(r)
 		}
-	})
-}
-
-// close ends follow.
-func (u *users) close() {
-	if u != nil && u.stop != nil {
-		u.stop()
-		u.done.Wait()
-	}
-}
-
-// status adds the users to a status.
-func (u *users) status(s *httpapi.Status) {
-	if u == nil {
-		return
-	}
-	now := u.Status()
-	s.Users = &httpapi.UsersStatus{Source: now.Source, Users: now.Users, Loaded: now.Loaded}
-	if now.Err != nil {
-		s.Users.Refused, s.Users.RefusedSince = now.Err.Error(), now.Failed
+		if s.Refused != "" && (s.Refused != was.Refused || was.Refused == "" && !s.RefusedSince.Equal(was.RefusedSince)) {
+			r.Time, r.Count, r.Result, r.Detail = s.RefusedSince, 0, audit.Refused, s.Refused
+			log.Write(r)
+		}
 	}
 }

@@ -301,11 +301,11 @@ func warned(o *httpapi.Options) {
 	o.Status = func() httpapi.Status {
 		return httpapi.Status{
 			Version: "v1", Store: "redis", Started: at,
-			Users:       &httpapi.UsersStatus{Source: "users", Users: 2, Loaded: at, Refused: "users:1: no", RefusedSince: at},
-			Certificate: &httpapi.CertificateStatus{Names: []string{"weir"}, Expires: at, Loaded: at, Soon: true, Refused: "no", RefusedSince: at},
-			Config:      &httpapi.ConfigStatus{Source: "weir.yaml", Policies: 2, Loaded: at, Refused: "weir.yaml:1:1: no", RefusedSince: at},
+			Users:       &httpapi.UsersStatus{Source: "users", Users: 2, Change: httpapi.Change{Loaded: at, Refused: "users:1: no", RefusedSince: at}},
+			Certificate: &httpapi.CertificateStatus{Names: []string{"weir"}, Expires: at, Soon: true, Change: httpapi.Change{Loaded: at, Refused: "no", RefusedSince: at}},
+			Config:      &httpapi.ConfigStatus{Source: "weir.yaml", Policies: 2, Change: httpapi.Change{Loaded: at, Refused: "weir.yaml:1:1: no", RefusedSince: at}},
 			Clients: &httpapi.ClientsStatus{
-				Database: "sqlite:c.db", Clients: 3, Loaded: at, Away: "gone", AwaySince: at, BadRows: 2, BadRowsSince: at, BadRowErrors: []string{"client #1f3a9c02: no"}, Refused: "bad", RefusedSince: at, FromSnapshot: at, Saved: at, SaveError: "full",
+				Database: "sqlite:c.db", Clients: 3, Change: httpapi.Change{Loaded: at, Refused: "bad", RefusedSince: at}, Away: "gone", AwaySince: at, BadRows: 2, BadRowsSince: at, BadRowErrors: []string{"client #1f3a9c02: no"}, FromSnapshot: at, Saved: at, SaveError: "full",
 			},
 		}
 	}

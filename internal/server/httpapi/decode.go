@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,10 +47,8 @@ func eachField(body []byte, example string, set func(name string, value []byte) 
 	seen := room[:0]
 	for m.next() {
 		name := unquote(m.name)
-		for _, before := range seen {
-			if before == name {
-				return refuse(name, "given twice", "once")
-			}
+		if slices.Contains(seen, name) {
+			return refuse(name, "given twice", "once")
 		}
 		if p := set(name, m.value); p != nil {
 			return p

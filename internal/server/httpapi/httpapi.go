@@ -79,7 +79,7 @@ type Server struct {
 
 // New returns a server; Serve starts it.
 func New(opts Options) *Server {
-	opts.Service.WithDefaults()
+	opts.WithDefaults()
 	if opts.MaxConnections <= 0 {
 		opts.MaxConnections = DefaultMaxConnections
 	}

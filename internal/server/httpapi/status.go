@@ -24,44 +24,52 @@ type Status struct {
 	EngineAway string `json:"-"`
 }
 
+// A Change is the last change of a source.
+type Change struct {
+	Loaded time.Time `json:"loaded"` // when the content in use was read
+	// Refused is the reason for which the present content is not in use, since RefusedSince. Empty: it
+	// is in use.
+	Refused      string    `json:"refused,omitempty"`
+	RefusedSince time.Time `json:"refused_since,omitzero"`
+}
+
+// NewChange returns the change of a source that was loaded, and failed to load, if err is not nil.
+func NewChange(loaded time.Time, err error, failed time.Time) Change {
+	if err == nil {
+		return Change{Loaded: loaded}
+	}
+	return Change{loaded, err.Error(), failed}
+}
+
 // A CertificateStatus is the state of the server's certificate.
 type CertificateStatus struct {
 	Names   []string  `json:"names"`   // names and addresses of the server
 	Expires time.Time `json:"expires"` // the end of its time
-	Loaded  time.Time `json:"loaded"`  // when its files were read
+	Change
 	// Expired is true after Expires, and Soon from 7 days before.
 	Expired bool `json:"-"`
 	Soon    bool `json:"-"`
-	// Refused and RefusedSince are as of a ConfigStatus.
-	Refused      string    `json:"refused,omitempty"`
-	RefusedSince time.Time `json:"refused_since,omitzero"`
 }
 
 // A UsersStatus is the state of the file of users.
 type UsersStatus struct {
-	Source string    `json:"source"`
-	Users  int       `json:"users"`  // in use
-	Loaded time.Time `json:"loaded"` // when the file was read
-	// Refused and RefusedSince are as of a ConfigStatus.
-	Refused      string    `json:"refused,omitempty"`
-	RefusedSince time.Time `json:"refused_since,omitzero"`
+	Source string `json:"source"`
+	Users  int    `json:"users"` // in use
+	Change
 }
 
 // A ConfigStatus tells of the policies.
 type ConfigStatus struct {
-	Source   string    `json:"source"`
-	Policies int       `json:"policies"` // in force
-	Loaded   time.Time `json:"loaded"`   // when these were
-	// Refused says why what is there now is not in force, and RefusedSince when it was found so. Empty if it is in force.
-	Refused      string    `json:"refused,omitempty"`
-	RefusedSince time.Time `json:"refused_since,omitzero"`
+	Source   string `json:"source"`
+	Policies int    `json:"policies"` // in force
+	Change
 }
 
 // A ClientsStatus tells of the database of clients.
 type ClientsStatus struct {
-	Database string    `json:"database"` // its URL, without what is secret
-	Clients  int       `json:"clients"`  // in force
-	Loaded   time.Time `json:"loaded"`   // when these were
+	Database string `json:"database"` // its URL, without what is secret
+	Clients  int    `json:"clients"`  // in force
+	Change
 	// Away says why the database can't be read, and AwaySince since when. Empty if it can.
 	Away      string    `json:"away,omitempty"`
 	AwaySince time.Time `json:"away_since,omitzero"`
@@ -71,9 +79,6 @@ type ClientsStatus struct {
 	BadRows      int       `json:"bad_rows,omitempty"`
 	BadRowsSince time.Time `json:"bad_rows_since,omitzero"`
 	BadRowErrors []string  `json:"bad_row_errors,omitempty"`
-	// Refused and RefusedSince are as of a ConfigStatus.
-	Refused      string    `json:"refused,omitempty"`
-	RefusedSince time.Time `json:"refused_since,omitzero"`
 	// FromSnapshot is when the snapshot was written that is in force, for want of the database.
 	FromSnapshot time.Time `json:"from_snapshot,omitzero"`
 	// Saved is when the snapshot was last written, and SaveError why it can't be.

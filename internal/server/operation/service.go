@@ -131,13 +131,10 @@ func (s *Service) DoWithout(ctx context.Context, c *Call) {
 		on = c.OnError
 	}
 	failure := c.Err
-	switch {
-	case c.Form == Limits:
+	if c.Form == Limits {
 		c.takeAllWithout(ctx, on)
-	default:
-		if c.without, c.Err = decide.Without(ctx, c.Bound, on, failure); c.Err == nil {
-			c.Verdict, c.Err = c.without.Do(ctx, c.Key, c.Op, c.At)
-		}
+	} else if c.without, c.Err = decide.Without(ctx, c.Bound, on, failure); c.Err == nil {
+		c.Verdict, c.Err = c.without.Do(ctx, c.Key, c.Op, c.At)
 	}
 	switch {
 	case c.Err != nil && c.without == nil && c.Given&OnError == 0: // the client can't change a share that the limit does not have

@@ -162,7 +162,8 @@ func (c *conn) bucketOption(k *call, b *bucket, name, value []byte) (ok bool) {
 
 // bucketText returns the limit text of the bucket. It is good until the next one.
 func (c *conn) bucketText(b *bucket) []byte {
-	t := append(c.limit[:0], "refill-bucket "...)
+	t := c.limit[:0]
+	t = append(t, "refill-bucket "...)
 	t = append(strconv.AppendInt(t, b.refill, 10), '/')
 	t = strconv.AppendInt(t, b.period, 10)
 	if b.unit == time.Millisecond {

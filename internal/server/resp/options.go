@@ -69,6 +69,6 @@ func (o Options) withDefaults() Options {
 	o.MaxBuffered = cmp.Or(o.MaxBuffered, 256<<20)
 	o.CommandTimeout = cmp.Or(o.CommandTimeout, 10*time.Second)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 10*time.Second)
-	o.Service.WithDefaults()
+	o.WithDefaults()
 	return o
 }

@@ -177,7 +177,7 @@ func (c *conn) answer(k *call, quiet bool) {
 	switch {
 	case k.Err != nil && quiet:
 		c.counts.Errors++
-		c.server.options.FaultOf(k.Err, &c.counts, "resp")
+		_, _ = c.server.options.FaultOf(k.Err, &c.counts, "resp")
 	case k.Err != nil:
 		c.failWith(k.Err, k.Next)
 	default:

@@ -39,8 +39,8 @@ func TestEachCommandHasARight(t *testing.T) {
 	if got, want := strings.Join(anyUser, " "), "acl client command discard echo exec info multi ping select"; got != want {
 		t.Errorf("for any user are %s, want %s", got, want)
 	}
-	if new := (&command{name: "a.new.command"}); rightOf(new) != access.All {
-		t.Errorf("a command without a right has %v", rightOf(new))
+	if right := rightOf(&command{name: "a.new.command"}); right != access.All {
+		t.Errorf("a command without a right has %v", right)
 	}
 }
 
