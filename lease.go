@@ -60,7 +60,7 @@ type Lease struct {
 // 0 takes no place.
 func (l *Limiter) Acquire(ctx context.Context, key string, cost int64) (*Lease, error) {
 	b := l.Bound()
-	if err := check(ctx, b, cost); err != nil {
+	if err := check(ctx, b, cost, store.OwnClock); err != nil {
 		return nil, err
 	}
 	if err := admits(b, cost, true); err != nil {

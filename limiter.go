@@ -196,9 +196,9 @@ func (l *Limiter) Allow(ctx context.Context, key string) bool {
 func (l *Limiter) Take(ctx context.Context, key string, cost int64) (d Decision, err error) {
 	b := l.Bound()
 	if b == nil || l.now != nil || cost < 0 || ctx.Err() != nil {
-		return l.decide(ctx, b, key, algorithm.Op{Kind: algorithm.Take, Cost: cost})
+		return l.takeAt(ctx, key, cost, l.clock())
 	}
-	v, err := b.Do(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, store.OwnClock) // decide, without the call
+	v, err := b.Do(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, store.OwnClock) // takeAt, without the call
 	if err == nil {
 		v.Read(&d, b.Capacity)
 		return d, nil
@@ -209,7 +209,7 @@ func (l *Limiter) Take(ctx context.Context, key string, cost int64) (d Decision,
 
 // TakeAt is Take at a time.
 func (l *Limiter) TakeAt(ctx context.Context, key string, cost int64, now time.Time) (Decision, error) {
-	return l.decideAt(ctx, l.Bound(), key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, now)
+	return l.takeAt(ctx, key, cost, nanoseconds(now))
 }
 
 // Peek returns what stands for the key, now, and changes nothing. It is a Take of cost 0.
@@ -225,26 +225,16 @@ func (l *Limiter) PeekAt(ctx context.Context, key string, now time.Time) (Decisi
 // TakeUpTo takes as much of the cost as there is room for, now, and returns how much that was. When there is
 // room for none it is denied as a Take of 1 would be.
 func (l *Limiter) TakeUpTo(ctx context.Context, key string, cost int64) (granted int64, d Decision, err error) {
-	b := l.Bound()
-	now, err := l.check(ctx, b, cost)
-	if err != nil {
-		return 0, d, err
-	}
-	return l.takeUpTo(ctx, b, key, cost, now)
+	return l.takeUpTo(ctx, key, cost, l.clock())
 }
 
 // TakeUpToAt is TakeUpTo at a time.
 func (l *Limiter) TakeUpToAt(ctx context.Context, key string, cost int64, now time.Time) (granted int64, d Decision, err error) {
-	b := l.Bound()
-	at, err := checkAt(ctx, b, cost, now)
-	if err != nil {
-		return 0, d, err
-	}
-	return l.takeUpTo(ctx, b, key, cost, at)
+	return l.takeUpTo(ctx, key, cost, nanoseconds(now))
 }
 
-func (l *Limiter) takeUpTo(ctx context.Context, b *store.Bound, key string, cost, now int64) (granted int64, d Decision, err error) {
-	b, v, err := decide.Do(ctx, b, key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: cost}, now)
+func (l *Limiter) takeUpTo(ctx context.Context, key string, cost, now int64) (granted int64, d Decision, err error) {
+	b, v, err := l.take(ctx, key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: cost}, now)
 	d, err = decision(b, v, err)
 	return max(0, v.Granted), d, err
 }
@@ -252,123 +242,92 @@ func (l *Limiter) takeUpTo(ctx context.Context, b *store.Bound, key string, cost
 // Refund gives back units that were taken and not used, newest first, at most to the full capacity. The decision
 // is what stands afterwards.
 func (l *Limiter) Refund(ctx context.Context, key string, cost int64) (Decision, error) {
-	b := l.Bound()
-	if b == nil {
-		return Decision{}, errNoLimit
-	}
-	defer l.lines.stir(key)
-	v, err := l.do(ctx, b, key, algorithm.Op{Kind: algorithm.Refund, Cost: cost})
-	return decision(b, v, err)
+	return l.settle(ctx, l.Bound(), key, algorithm.Op{Kind: algorithm.Refund, Cost: cost}, l.clock())
 }
 
 // RefundAt is Refund at a time.
 func (l *Limiter) RefundAt(ctx context.Context, key string, cost int64, now time.Time) (Decision, error) {
-	b := l.Bound()
-	if b == nil {
-		return Decision{}, errNoLimit
-	}
-	defer l.lines.stir(key)
-	v, err := l.doAt(ctx, b, key, algorithm.Op{Kind: algorithm.Refund, Cost: cost}, now)
-	return decision(b, v, err)
+	return l.settle(ctx, l.Bound(), key, algorithm.Op{Kind: algorithm.Refund, Cost: cost}, nanoseconds(now))
 }
 
 // Reset forgets the key: its next request finds a fresh one.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
-	b := l.Bound()
-	if b == nil {
-		return errNoLimit
-	}
-	defer l.lines.stir(key)
-	_, err := l.do(ctx, b, key, algorithm.Op{Kind: algorithm.Reset})
+	_, err := l.settle(ctx, l.Bound(), key, algorithm.Op{Kind: algorithm.Reset}, l.clock())
 	return err
 }
 
-// decide carries out an operation that takes units, or decides without the store.
-func (l *Limiter) decide(ctx context.Context, b *store.Bound, key string, op algorithm.Op) (Decision, error) {
-	now, err := l.check(ctx, b, op.Cost)
-	if err != nil {
-		return Decision{}, err
-	}
-	b, v, err := decide.Do(ctx, b, key, op, now)
+func (l *Limiter) takeAt(ctx context.Context, key string, cost, now int64) (Decision, error) {
+	b, v, err := l.take(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, now)
 	return decision(b, v, err)
 }
 
-// decideAt is decide at a time.
-func (l *Limiter) decideAt(ctx context.Context, b *store.Bound, key string, op algorithm.Op, now time.Time) (Decision, error) {
-	at, err := checkAt(ctx, b, op.Cost, now)
-	if err != nil {
+// take carries out an operation that takes units, with the store or in place of it, and returns the
+// bound that decided.
+func (l *Limiter) take(ctx context.Context, key string, op algorithm.Op, now int64) (*store.Bound, algorithm.Verdict, error) {
+	b := l.Bound()
+	if err := check(ctx, b, op.Cost, now); err != nil {
+		return nil, algorithm.Verdict{}, err
+	}
+	return decide.Do(ctx, b, key, op, now)
+}
+
+// settle carries out an operation that only the store of b decides. Units may come back by it.
+func (l *Limiter) settle(ctx context.Context, b *store.Bound, key string, op algorithm.Op, now int64) (Decision, error) {
+	if err := check(ctx, b, op.Cost, now); err != nil {
 		return Decision{}, err
 	}
-	b, v, err := decide.Do(ctx, b, key, op, at)
+	if op.Kind != algorithm.Reserve {
+		defer l.lines.stir(key)
+	}
+	v, err := b.Do(ctx, key, op, now)
 	return decision(b, v, err)
 }
 
-// do carries out an operation that nothing decides but the store.
-func (l *Limiter) do(ctx context.Context, b *store.Bound, key string, op algorithm.Op) (algorithm.Verdict, error) {
-	now, err := l.check(ctx, b, op.Cost)
-	if err != nil {
-		return algorithm.Verdict{}, err
+// outOfReach is a time that no store can keep.
+const outOfReach = store.OwnClock + 1
+
+// nanoseconds returns a time for a store, or outOfReach.
+func nanoseconds(t time.Time) int64 {
+	if at, ok := store.Nanoseconds(t); ok {
+		return at
 	}
-	return b.Do(ctx, key, op, now)
+	return outOfReach
 }
 
-// doAt is do at a time.
-func (l *Limiter) doAt(ctx context.Context, b *store.Bound, key string, op algorithm.Op, now time.Time) (algorithm.Verdict, error) {
-	at, err := checkAt(ctx, b, op.Cost, now)
-	if err != nil {
-		return algorithm.Verdict{}, err
+// clock returns the time of WithClock for a store, or store.OwnClock.
+func (l *Limiter) clock() int64 {
+	if l == nil || l.now == nil {
+		return store.OwnClock
 	}
-	return b.Do(ctx, key, op, at)
+	return nanoseconds(l.now())
 }
 
-// check returns the time to give the store, or the error of [check].
-func (l *Limiter) check(ctx context.Context, b *store.Bound, cost int64) (now int64, err error) {
-	if b != nil && l.now != nil {
-		return checkAt(ctx, b, cost, l.now())
-	}
-	return store.OwnClock, check(ctx, b, cost)
-}
-
-func checkAt(ctx context.Context, b *store.Bound, cost int64, now time.Time) (int64, error) {
-	if err := check(ctx, b, cost); err != nil {
-		return 0, err
-	}
-	at, ok := store.Nanoseconds(now)
-	if !ok {
-		return 0, ErrTime
-	}
-	return at, nil
-}
-
-// check returns an error for a missing limit, a negative cost, or an ended context, which must not
-// reach a store.
-func check(ctx context.Context, b *store.Bound, cost int64) error {
+// check returns an error for a missing limit, a negative cost, an ended context, or a time out of
+// reach, which must not reach a store.
+func check(ctx context.Context, b *store.Bound, cost, now int64) error {
 	switch {
 	case b == nil:
 		return errNoLimit
 	case cost < 0:
 		return &CostError{cost}
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case now == outOfReach:
+		return ErrTime
 	}
-	return ctx.Err()
+	return nil
 }
 
 // TakeMany decides many requests, now, and appends a decision for each to decisions, in their order. In
 // memory this is faster than one by one, because it waits for the memory of many keys at once. Each request
 // is all or nothing; the batch is not.
 func (l *Limiter) TakeMany(ctx context.Context, requests []Request, decisions []Decision) ([]Decision, error) {
-	if l != nil && l.now != nil {
-		return l.TakeManyAt(ctx, requests, l.now(), decisions)
-	}
-	return l.takeMany(ctx, requests, store.OwnClock, decisions)
+	return l.takeMany(ctx, requests, l.clock(), decisions)
 }
 
 // TakeManyAt is TakeMany at a time.
 func (l *Limiter) TakeManyAt(ctx context.Context, requests []Request, now time.Time, decisions []Decision) ([]Decision, error) {
-	at, ok := store.Nanoseconds(now)
-	if !ok {
-		return decisions, ErrTime
-	}
-	return l.takeMany(ctx, requests, at, decisions)
+	return l.takeMany(ctx, requests, nanoseconds(now), decisions)
 }
 
 func (l *Limiter) takeMany(ctx context.Context, requests []Request, now int64, decisions []Decision) ([]Decision, error) {
@@ -376,8 +335,11 @@ func (l *Limiter) takeMany(ctx context.Context, requests []Request, now int64, d
 	if b == nil {
 		return decisions, errNoLimit
 	}
+	if now == outOfReach {
+		return decisions, ErrTime
+	}
 	for _, r := range requests {
-		if err := check(ctx, b, r.Cost); err != nil {
+		if err := check(ctx, b, r.Cost, now); err != nil {
 			return decisions, err
 		}
 	}

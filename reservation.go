@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
-	"github.com/weirlimit/weir/internal/decide"
 	"github.com/weirlimit/weir/store"
 )
 
@@ -32,10 +31,11 @@ type Reservation struct {
 // Reserve takes the cost, now, as Take does, in a way that can be undone. Of a concurrent limit it is what is in flight until it is
 // cancelled, or its lease is over.
 func (l *Limiter) Reserve(ctx context.Context, key string, cost int64) (*Reservation, error) {
-	if err := check(ctx, l.Bound(), cost); err != nil {
+	b := l.Bound()
+	if err := check(ctx, b, cost, store.OwnClock); err != nil {
 		return nil, err
 	}
-	d, p, err := l.takePlace(ctx, l.Bound(), key, cost, nil)
+	d, p, err := l.takePlace(ctx, b, key, cost, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -155,12 +155,7 @@ func (l *Limiter) Hold(ctx context.Context, key string, cost int64, life time.Du
 		return nil, &LifeError{life}
 	}
 	h := &Hold{limiter: l, key: key, id: 1 + rand.Int64N(1<<62), estimate: cost, life: life} //nolint:gosec // unique for the key is enough
-	b := l.Bound()
-	now, err := l.check(ctx, b, cost)
-	if err != nil {
-		return nil, err
-	}
-	by, v, err := decide.Do(ctx, b, key, h.op(), now)
+	by, v, err := l.take(ctx, key, h.op(), l.clock())
 	if h.Decision, err = decision(by, v, err); err != nil {
 		return nil, err
 	}
@@ -196,9 +191,7 @@ func (h *Hold) Renew(ctx context.Context) (Decision, error) {
 	if h.settled || h.unsure {
 		return Decision{}, errors.New("weir: there is no hold to renew; accepted: a hold that was allowed, and neither committed nor cancelled")
 	}
-	b := h.bound()
-	v, err := h.limiter.do(ctx, b, h.key, h.op())
-	return decision(b, v, err)
+	return h.limiter.settle(ctx, h.bound(), h.key, h.op(), h.limiter.clock())
 }
 
 // Commit settles the hold at the real cost of the work, more or less than the estimate. Units
@@ -233,16 +226,14 @@ func (h *Hold) Cancel(ctx context.Context) error {
 }
 
 func (h *Hold) settle(ctx context.Context, cost int64) (Decision, error) {
-	b := h.bound()
-	if err := check(ctx, b, cost); err != nil {
+	b, now := h.bound(), h.limiter.clock()
+	if err := check(ctx, b, cost, now); err != nil {
 		return Decision{}, err
 	}
 	// without a competing settlement a missing reservation has expired
 	late := !h.settled && !h.unsure
-	v, err := h.limiter.do(ctx, b, h.key, algorithm.Op{Kind: algorithm.Commit, Late: late, Cost: cost, ID: h.id})
-	d, err := decision(b, v, err)
+	d, err := h.limiter.settle(ctx, b, h.key, algorithm.Op{Kind: algorithm.Commit, Late: late, Cost: cost, ID: h.id}, now)
 	h.settled = h.settled || err == nil
 	h.unsure = h.unsure || err != nil && !errors.Is(err, store.ErrNothingDone)
-	h.limiter.lines.stir(h.key)
 	return d, err
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/internal/decide"
 	"github.com/weirlimit/weir/store"
-	"github.com/weirlimit/weir/store/memory"
 )
 
 // A Charge is one of several limits that a request must pass together.
@@ -36,7 +35,7 @@ func TakeAll(ctx context.Context, charges ...Charge) (Decision, []Decision, erro
 	now := store.OwnClock
 	for i, c := range charges {
 		l, b := c.Limiter, c.Limiter.Bound()
-		if err := check(ctx, b, c.Cost); err != nil {
+		if err := check(ctx, b, c.Cost, store.OwnClock); err != nil {
 			return Decision{}, nil, err
 		}
 		for j, other := range charges[:i] { // one limit, also if it changes just now
@@ -50,10 +49,7 @@ func TakeAll(ctx context.Context, charges ...Charge) (Decision, []Decision, erro
 		}
 		parts[i] = b.Part(c.Key, c.Cost)
 	}
-	outcomes, err := store.TakeAll(ctx, parts, now)
-	if err != nil {
-		outcomes, err = takeAllWithout(ctx, charges, parts, bounds, now, err)
-	}
+	outcomes, err := decide.TakeAll(ctx, bounds, parts, now)
 	if err != nil {
 		return Decision{}, nil, err
 	}
@@ -62,22 +58,4 @@ func TakeAll(ctx context.Context, charges ...Charge) (Decision, []Decision, erro
 		each[i] = bounds[i].Decision(o.Verdict)
 	}
 	return algorithm.Together(each), each, nil
-}
-
-// takeAllWithout decides on charges for which a store returned err. It replaces the parts and bounds
-// of all stores that can fail by those that decided.
-func takeAllWithout(
-	ctx context.Context, charges []Charge, parts []store.Part, bounds []*store.Bound, now int64, err error,
-) ([]store.Outcome, error) {
-	for i, c := range charges {
-		if _, sound := parts[i].Store.(*memory.Store); sound {
-			continue
-		}
-		by, err := decide.Without(ctx, bounds[i], store.OnErrorOf(ctx, bounds[i].OnError), err)
-		if err != nil {
-			return nil, err
-		}
-		bounds[i], parts[i] = by, by.Part(c.Key, c.Cost)
-	}
-	return store.TakeAll(ctx, parts, now)
 }

@@ -42,7 +42,7 @@ func (e *CapacityError) Error() string {
 // without it as [WithOnStoreError] sets.
 func (l *Limiter) Wait(ctx context.Context, key string, cost int64) error {
 	b := l.Bound()
-	if err := check(ctx, b, cost); err != nil || cost == 0 {
+	if err := check(ctx, b, cost, store.OwnClock); err != nil || cost == 0 {
 		return err
 	}
 	if err := admits(b, cost, false); err != nil {
@@ -218,10 +218,8 @@ func sleep(ctx context.Context, wait time.Duration, again <-chan struct{}) error
 
 // time returns the time to give the store: that of WithClock, else the store's own, known here if it tells.
 func (l *Limiter) time(b *store.Bound) int64 {
-	if l.now != nil {
-		if at, ok := store.Nanoseconds(l.now()); ok {
-			return at
-		}
+	if now := l.clock(); now != store.OwnClock && now != outOfReach {
+		return now
 	}
 	if b.Clock != nil {
 		return b.Clock.Now()

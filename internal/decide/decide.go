@@ -132,15 +132,11 @@ func (r *Request) setCosts(claims []Claim) {
 
 // enforce decides the enforced limits together.
 func (r *Request) enforce(ctx context.Context, d *Result) error {
-	charge, some := true, false
+	charge := true
 	for i := range r.Claims {
 		if k := &r.Claims[i]; k.Role == Enforced {
-			some = true
 			charge = charge && (k.Bound != nil || k.Decision.Allowed)
 		}
-	}
-	if !some {
-		return nil
 	}
 	if err := r.fits(r.Claims, Enforced); err != nil {
 		return err
@@ -158,8 +154,7 @@ func (r *Request) fell(ctx context.Context, d *Result, cause error) error {
 		return cmp.Or(ctx.Err(), cause)
 	}
 	d.Err = cause
-	r.without(ctx, r.Claims, Enforced, true, cause)
-	return nil
+	return r.joint(ctx, r.Claims, Enforced, true, cause)
 }
 
 // no policy and several policies, as results of Sum.
@@ -237,6 +232,5 @@ func (r *Request) Look(ctx context.Context, k []Claim) error {
 	case !store.IsFailure(ctx, err):
 		return cmp.Or(ctx.Err(), err)
 	}
-	r.without(ctx, k, k[0].Role, false, err)
-	return nil
+	return r.joint(ctx, k, k[0].Role, false, err)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weirlimit/weir/algorithm"
 	"github.com/weirlimit/weir/store"
+	"github.com/weirlimit/weir/store/memory"
 )
 
 // take decides the limits of a role together. If they are not to be charged, the decisions are those
@@ -27,67 +28,51 @@ func (r *Request) take(ctx context.Context, claims []Claim, role Role, charge bo
 		}
 		return err
 	}
-	var fewParts [4]store.Part
-	var fewPlaces [4]int
-	parts, places := fewParts[:0], fewPlaces[:0]
-	for i := range claims {
-		if k := &claims[i]; k.Role == role && k.Bound != nil {
-			parts, places = append(parts, r.part(k, k.Bound)), append(places, i)
-		}
-	}
-	outcomes, err := takeOrLook(ctx, parts, r.Now, charge)
-	if err != nil {
-		return err
-	}
-	passed := charge && granted(outcomes)
-	for i, place := range places {
-		k := &claims[place]
-		*k.Decision = outcomes[i].Decision(k.Bound.Capacity)
-		if passed {
-			r.hold(k, k.Bound, &parts[i], outcomes[i])
-		}
-	}
-	return nil
+	return r.joint(ctx, claims, role, charge, nil)
 }
 
-// without decides the limits of a role in place of a store that failed with cause, each as its
-// OnError sets.
-func (r *Request) without(ctx context.Context, claims []Claim, role Role, charge bool, cause error) {
-	var parts []store.Part
-	var bounds []*store.Bound
-	var places []int
+// joint decides the limits of a role together: with their store, or if cause is not nil, in place of
+// the store that failed with it, each as its OnError sets. On an error it decides nothing; in place of
+// the store there is none.
+func (r *Request) joint(ctx context.Context, claims []Claim, role Role, charge bool, cause error) error {
+	var fewParts [4]store.Part
+	var fewBounds [4]*store.Bound
+	var fewPlaces [4]int
+	parts, bounds, places := fewParts[:0], fewBounds[:0], fewPlaces[:0]
 	for i := range claims {
 		k := &claims[i]
-		switch {
-		case k.Role != role:
-			continue
-		case k.Bound == nil:
-			charge = charge && k.Decision.Allowed
+		if k.Role != role || k.Bound == nil {
+			charge = charge && (k.Role != role || k.Decision.Allowed)
 			continue
 		}
-		b, err := Without(ctx, k.Bound, store.OnErrorOf(ctx, k.Bound.OnError), cause)
-		if err != nil {
-			k.failClosed()
-			charge = false
-			continue
+		b := k.Bound
+		if cause != nil {
+			var err error
+			if b, err = Without(ctx, b, store.OnErrorOf(ctx, b.OnError), cause); err != nil {
+				k.failClosed()
+				charge = false
+				continue
+			}
 		}
 		parts, bounds, places = append(parts, r.part(k, b)), append(bounds, b), append(places, i)
 	}
 	outcomes, err := takeOrLook(ctx, parts, r.Now, charge)
-	if err != nil { // the states of one key are full
-		for _, place := range places {
-			claims[place].failClosed()
-		}
-		return
+	if err != nil && cause == nil {
+		return err
 	}
-	passed := charge && granted(outcomes)
+	passed := err == nil && charge && granted(outcomes)
 	for i, place := range places {
 		k, b := &claims[place], bounds[i]
+		if err != nil { // the states of one key are full
+			k.failClosed()
+			continue
+		}
 		*k.Decision = b.Decision(outcomes[i].Verdict)
-		if passed && b.Local {
+		if passed && (!b.Failed || b.Local) {
 			r.hold(k, b, &parts[i], outcomes[i])
 		}
 	}
+	return nil
 }
 
 // failClosed denies because the store failed.
@@ -147,4 +132,25 @@ func look(ctx context.Context, p *store.Part, now int64) (algorithm.Verdict, err
 	}
 	v.Granted, v.Wait = -1, wait
 	return v, nil
+}
+
+// TakeAll takes the parts, which are of bounds, together. If a store fails, the parts of all stores
+// other than memory are decided in place of their stores, and bounds has those that decided. The error
+// is that of the store if one of the bounds denies without its store.
+func TakeAll(ctx context.Context, bounds []*store.Bound, parts []store.Part, now int64) ([]store.Outcome, error) {
+	outcomes, cause := store.TakeAll(ctx, parts, now)
+	if cause == nil {
+		return outcomes, nil
+	}
+	for i, b := range bounds {
+		if _, sound := b.Store.(*memory.Store); sound {
+			continue
+		}
+		by, err := Without(ctx, b, store.OnErrorOf(ctx, b.OnError), cause)
+		if err != nil {
+			return nil, err
+		}
+		bounds[i], parts[i] = by, by.Part(parts[i].Key, parts[i].Cost)
+	}
+	return store.TakeAll(ctx, parts, now)
 }
