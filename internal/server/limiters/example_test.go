@@ -14,11 +14,11 @@ import (
 func Example() {
 	ctx, set := context.Background(), limiters.New(memory.New(memory.Options{}))
 
-	limiter, err := set.Get("login", []byte("2/1h"))
+	limiter, err := set.Bind([]byte("login"), []byte("2/1h"), false)
 	if err != nil {
 		panic(err)
 	}
-	again, err := set.Get("login", []byte("2/60m")) // another spelling of the same limit
+	again, err := set.Bind([]byte("login"), []byte("2/60m"), false) // another spelling of the same limit
 	fmt.Println(limiter == again, err)
 
 	throttle, err := set.Throttle(16, 30, time.Minute) // the state is under the key alone
@@ -51,9 +51,9 @@ func ExampleSet_Bind() {
 // A set with a bound of an hour on periods.
 func ExampleNewRestricted() {
 	set := limiters.NewRestricted(memory.New(memory.Options{}), limiters.Rules{MaxPeriod: time.Hour})
-	_, err := set.Get("login", []byte("5/1m"))
+	_, err := set.Bind([]byte("login"), []byte("5/1m"), false)
 	fmt.Println(err)
-	_, err = set.Get("login", []byte("5/24h"))
+	_, err = set.Bind([]byte("login"), []byte("5/24h"), false)
 	fmt.Println(err != nil)
 	// Output:
 	// <nil>

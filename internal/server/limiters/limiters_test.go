@@ -18,13 +18,18 @@ import (
 
 func newSet() *limiters.Set { return limiters.New(memory.New(memory.Options{})) }
 
-func get(t *testing.T, s *limiters.Set, text string) *weir.Limiter {
+func get(t *testing.T, s *limiters.Set, text string) *store.Bound {
 	t.Helper()
-	l, err := s.Get("", []byte(text))
+	l, err := s.Bind(nil, []byte(text), false)
 	if err != nil {
-		t.Fatalf("Get(%q): %v", text, err)
+		t.Fatalf("Bind(%q): %v", text, err)
 	}
 	return l
+}
+
+func take(ctx context.Context, b *store.Bound) (weir.Decision, error) {
+	v, err := b.Do(ctx, "k", algorithm.Op{Cost: 1}, store.OwnClock)
+	return b.Decision(v), err
 }
 
 func throttle(t *testing.T, s *limiters.Set, capacity, count int64, period time.Duration) store.Binding {
@@ -57,15 +62,15 @@ func TestBadTextNamesTheField(t *testing.T) {
 		"": "text", "nonsense": "text", "0/1m": "count", "5/1y": "period", "warp 5/1m": "algorithm", "5/1m burst=x": "burst",
 	} {
 		var refused *weir.LimitError
-		if _, err := s.Get("", []byte(text)); !errors.As(err, &refused) || refused.Field != field {
-			t.Errorf("Get(%q): %v; want an error about %s", text, err, field)
+		if _, err := s.Bind(nil, []byte(text), false); !errors.As(err, &refused) || refused.Field != field {
+			t.Errorf("Bind(%q): %v; want an error about %s", text, err, field)
 		}
 	}
 }
 
 func TestForgottenLimiterKeepsItsState(t *testing.T) {
 	s, ctx := newSet(), context.Background()
-	if d, err := get(t, s, "1/1h").Take(ctx, "k", 1); err != nil || !d.Allowed {
+	if d, err := take(ctx, get(t, s, "1/1h")); err != nil || !d.Allowed {
 		t.Fatalf("first take: %+v, %v", d, err)
 	}
 	first := get(t, s, "1/1h")
@@ -79,15 +84,15 @@ func TestForgottenLimiterKeepsItsState(t *testing.T) {
 		}
 		again = get(t, s, "1/1h")
 	}
-	if d, err := again.Take(ctx, "k", 1); err != nil || d.Allowed {
+	if d, err := take(ctx, again); err != nil || d.Allowed {
 		t.Errorf("take after the limiter was dropped: %+v, %v; want a denial", d, err)
 	}
 }
 
 func TestRememberedLimitAllocatesNothing(t *testing.T) {
 	s, text := newSet(), []byte("100/60s")
-	if n := testing.AllocsPerRun(100, func() { _, _ = s.Get("", text) }); n != 0 {
-		t.Errorf("Get allocates %v times", n)
+	if n := testing.AllocsPerRun(100, func() { _, _ = s.Bind(nil, text, false) }); n != 0 {
+		t.Errorf("Bind allocates %v times", n)
 	}
 	if n := testing.AllocsPerRun(100, func() { _, _ = s.Throttle(15, 30, time.Minute) }); n != 0 {
 		t.Errorf("Throttle allocates %v times", n)
@@ -96,10 +101,10 @@ func TestRememberedLimitAllocatesNothing(t *testing.T) {
 
 func TestConcurrentCallersGetOneLimiter(t *testing.T) {
 	s := newSet()
-	found := make([]*weir.Limiter, 64)
+	found := make([]*store.Bound, 64)
 	var wg sync.WaitGroup
 	for i := range found {
-		wg.Go(func() { found[i], _ = s.Get("", []byte("7/1m")) })
+		wg.Go(func() { found[i], _ = s.Bind(nil, []byte("7/1m"), false) })
 	}
 	wg.Wait()
 	for _, l := range found {
@@ -146,18 +151,6 @@ func TestThrottleRefusesNonsense(t *testing.T) {
 			t.Errorf("Throttle(%d, %d, %v): %v; want an error about %s", c.capacity, c.count, c.period, err, c.field)
 		}
 	}
-}
-
-func ExampleSet_Get() {
-	set := limiters.New(memory.New(memory.Options{}))
-	limiter, err := set.Get("", []byte("100/60s"))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	d, _ := limiter.Take(context.Background(), "user:42", 1)
-	fmt.Println(limiter.Limit(), d.Allowed, d.Remaining)
-	// Output: 100/1m true 99
 }
 
 func ExampleSet_Throttle() {

@@ -47,7 +47,7 @@ func TestListedLimits(t *testing.T) {
 		algorithm.MustParseLimit("100/1m"), algorithm.MustParseLimit("gcra 30/1m burst=16"),
 	}})
 	for text, ok := range map[string]bool{"100/1m": true, "100/60s": true, "gcra 30/1m burst=16": true, "101/1m": false, "100/2m": false} {
-		if _, err := s.Get("name", []byte(text)); (err == nil) != ok {
+		if _, err := s.Bind([]byte("name"), []byte(text), false); (err == nil) != ok {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -63,7 +63,7 @@ func TestListedLimits(t *testing.T) {
 
 func TestNoLimits(t *testing.T) {
 	s := restricted(limiters.Rules{Listed: true})
-	_, err := s.Get("", []byte("100/1m"))
+	_, err := s.Bind(nil, []byte("100/1m"), false)
 	const want = `accepted: no limit that a request names (--allow-limits off), only those of policies`
 	if err == nil || err.Error() != `weir: limit has text "100/1m"; `+want {
 		t.Errorf("%v; want %s", err, want)
