@@ -62,58 +62,40 @@ func (b *bound) toAndFro(other *bound, key string) {
 	s.demand(total == most, fmt.Sprintf("%d units were granted at one instant, under limits of %d and %d", total, b.limit.Capacity(), other.limit.Capacity()))
 }
 
-// changeRaces is pitfall S18 while the change spreads: callers have one limit or the other, from several stores and processes.
+// changeRaces is pitfall S18 while the change spreads: callers have one limit or the other, from several
+// stores and processes. In the end the larger limit is used up.
 func changeRaces(k *check) {
-	for _, o := range []Options{{}, {TrustClientTime: true}} {
-		stores := k.rivals(o)
-		for i, text := range slow {
-			limits := []algorithm.Limit{algorithm.MustParseLimit(text), algorithm.MustParseLimit(slower[i%len(slower)])}
-			if k.refused(limits[0]) != "" || k.refused(limits[1]) != "" || limits[0].Strict || omits(i, o) {
-				continue
-			}
-			k.raceUnder(o, stores, limits)
+	k.byBothClocks(slow, func(o Options, stores []store.Store, i int, limit algorithm.Limit) {
+		other := algorithm.MustParseLimit(slower[i%len(slower)])
+		if k.refused(other) != "" || limit.Strict {
+			return
 		}
-	}
+		larger, name := limit, k.name()
+		if other.Capacity() > limit.Capacity() {
+			larger = other
+		}
+		r := k.raceFor(o, store.Spec{Limit: limit, Name: name}, store.Spec{Limit: other, Name: name})
+		on := stores
+		if k.shared() && !testing.Short() {
+			on = nil
+		}
+		got := k.race(r, requests, on...)
+		b := k.bindSpec(stores[0], store.Spec{Limit: larger, Name: name})
+		rest := max(0, b.do(r.Key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: never}, r.Now).Granted)
+		if got.Error != "" || got.Granted+rest != larger.Capacity() {
+			k.Fatalf("%v and %v, one name, trusting their time: %v: %d were admitted in a race, and then %d more; want %d in all; errors: %.500s",
+				limit, other, o.TrustClientTime, got.Granted, rest, larger.Capacity(), got.Error)
+		}
+	})
 }
 
 // slower are limits of smaller capacities.
 var slower = []string{"15/720h", "fixed-window 10/720h", "sliding-log 12/720h", "concurrent 9 lease=720h", "exponential 14/720h"}
 
-// raceUnder has stores, and processes if there are, race for a key of two limits. In the end the larger is used up.
-func (k *check) raceUnder(o Options, stores []store.Store, limits []algorithm.Limit) {
-	k.Helper()
-	name := k.name()
-	r := k.raceFor(o, store.Spec{Limit: limits[0], Name: name}, store.Spec{Limit: limits[1], Name: name})
-	r.Requests = requests / len(stores)
-	var got outcome
-	if k.shared() && !testing.Short() {
-		r.Requests = requests / processes
-		var err error
-		if got, err = k.crew.race(r); err != nil {
-			k.Fatalf("%v", err)
-		}
-	} else {
-		got = r.runOn(stores)
-	}
-	larger := limits[0]
-	if limits[1].Capacity() > larger.Capacity() {
-		larger = limits[1]
-	}
-	b := k.bindSpec(stores[0], store.Spec{Limit: larger, Name: name})
-	rest := max(0, b.do(r.Key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: never}, r.Now).Granted)
-	if got.Error != "" || got.Granted+rest != larger.Capacity() {
-		k.Fatalf("%v and %v, one name, trusting their time: %v: %d were admitted in a race, and then %d more; want %d in all; errors: %.500s",
-			limits[0], limits[1], o.TrustClientTime, got.Granted, rest, larger.Capacity(), got.Error)
-	}
-}
-
 // changesOutlive checks that a record lives as long as its own limit has it, whatever other limits deny meanwhile.
 func changesOutlive(k *check) {
 	s := k.asking()
-	high := k.bind(s, "sliding-log 20/4s")
-	if high == nil {
-		k.Skip("the store refuses sliding-log 20/4s")
-	}
+	high := k.mustBind(s, "sliding-log 20/4s")
 	low := high.another(s, "fixed-window 2/200ms")
 	high.take("key", 20, store.OwnClock)
 	low.take("key", 1, store.OwnClock)

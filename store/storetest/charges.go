@@ -3,7 +3,6 @@ package storetest
 import (
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,37 +16,68 @@ const hotKeys = 5
 // exactlyCharged races from several stores for keys with hardly any room, where nearly all are denied, and for keys with room for all.
 // What was charged must be what was admitted.
 func exactlyCharged(k *check) {
-	for _, o := range []Options{{}, {TrustClientTime: true}} {
-		stores := k.rivals(o)
-		for _, c := range []struct {
-			limits         []string
-			keys, requests int
-		}{
-			{tight, hotKeys, 30}, {roomy, 1, requests},
-		} {
-			for i, text := range c.limits {
-				limit := algorithm.MustParseLimit(text)
-				if k.refused(limit) != "" || omits(i, o) {
-					continue
-				}
-				spec := store.Spec{Limit: limit}
-				if i%2 == 0 != o.TrustClientTime { // each limit with a name, and without one
-					spec.Name = k.name()
-				}
-				r := k.raceFor(o, spec)
-				keys := c.keys
-				if testing.Short() {
-					keys = 1
-				}
-				k.together(keys, func(i int) {
-					r := r
-					r.Key = fmt.Sprint(r.Key, i)
-					r.Requests = c.requests / len(stores)
-					k.settle(stores[0], r, int64(r.Requests*len(stores)), r.runOn(stores))
-				})
-			}
+	for _, c := range []struct {
+		limits         []string
+		keys, requests int
+	}{
+		{tight, hotKeys, 30}, {roomy, 1, requests},
+	} {
+		keys := c.keys
+		if testing.Short() {
+			keys = 1
 		}
+		k.byBothClocks(c.limits, func(o Options, stores []store.Store, i int, limit algorithm.Limit) {
+			spec := store.Spec{Limit: limit}
+			if i%2 == 0 != o.TrustClientTime { // each limit with a name, and without one
+				spec.Name = k.name()
+			}
+			r := k.raceFor(o, spec)
+			each := c.requests / len(stores) * len(stores)
+			k.together(keys, func(i int) {
+				r := r
+				r.Key = fmt.Sprint(r.Key, i)
+				k.settle(stores[0], r, int64(each), k.race(r, each, stores...))
+			})
+		})
 	}
+}
+
+// exactInProcess is pitfall S3 within one process: however many ask at once, the capacity is admitted, to the unit.
+func exactInProcess(k *check) { exact(k, false) }
+
+// exactAcrossProcesses is pitfall S3: four processes share one limit.
+func exactAcrossProcesses(k *check) {
+	if !k.shared() {
+		k.Skip("the store is not shared by processes (Harness.Process is empty)")
+	}
+	exact(k, true)
+}
+
+const (
+	requests = 200 // at one time
+	rounds   = 2
+)
+
+// exact races for the capacity of a key under every algorithm.
+func exact(k *check, across bool) {
+	again := rounds
+	if testing.Short() {
+		again = 1
+	}
+	k.byBothClocks(slow, func(o Options, stores []store.Store, _ int, limit algorithm.Limit) {
+		on := stores[:1]
+		if across {
+			on = nil
+		}
+		for i := range again {
+			spec := store.Spec{Limit: limit}
+			if i%2 == 0 {
+				spec.Name = k.name()
+			}
+			r := k.raceFor(o, spec)
+			k.settle(stores[0], r, requests, k.race(r, requests, on...))
+		}
+	})
 }
 
 // raceFor is a race for units, one by one, of a key of its own.
@@ -57,23 +87,6 @@ func (k *check) raceFor(o Options, spec ...store.Spec) race {
 		r.Now = start
 	}
 	return r
-}
-
-// runOn runs the race on each of the stores at the same time.
-func (r race) runOn(stores []store.Store) (all outcome) {
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for _, s := range stores {
-		wg.Go(func() {
-			o := r.run(s)
-			mu.Lock()
-			defer mu.Unlock()
-			all.Granted += o.Granted
-			all.Error += o.Error
-		})
-	}
-	wg.Wait()
-	return all
 }
 
 // settle holds what came of a race to what the program says of as many requests one after another: what was admitted, what remains, and what

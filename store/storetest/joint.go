@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -209,10 +210,8 @@ func jointUnderConcurrency(k *check) {
 		stores[1] = k.trusting()
 	}
 	var specs []store.Spec
-	for _, text := range []string{"50/720h", "fixed-window 40/720h", "sliding-log 1000/720h"} {
-		if limit := algorithm.MustParseLimit(text); k.refused(limit) == "" {
-			specs = append(specs, store.Spec{Limit: limit, Name: k.name()})
-		}
+	for _, limit := range k.accepted([]string{"50/720h", "fixed-window 40/720h", "sliding-log 1000/720h"}) {
+		specs = append(specs, store.Spec{Limit: limit, Name: k.name()})
 	}
 	parts := make([][]store.Part, len(stores))
 	for i, s := range stores {
@@ -224,7 +223,8 @@ func jointUnderConcurrency(k *check) {
 	slices.Reverse(parts[1])
 	asked, total := k.raceJointly(stores, parts)
 	_, oneStep := k.jointly(s)
-	if most := smallest(specs); total > most || oneStep && total != most {
+	smallest := slices.MinFunc(specs, func(a, b store.Spec) int { return cmp.Compare(a.Limit.Capacity(), b.Limit.Capacity()) })
+	if most := smallest.Limit.Capacity(); total > most || oneStep && total != most {
 		k.Fatalf("%d of %d requests passed all limits, want %d", total, asked, most)
 	}
 	for _, spec := range specs {
@@ -257,13 +257,4 @@ func (k *check) raceJointly(stores []store.Store, parts [][]store.Part) (asked, 
 		}
 	})
 	return askers * times, total.Load()
-}
-
-// smallest returns the least capacity.
-func smallest(specs []store.Spec) int64 {
-	least := specs[0].Limit.Capacity()
-	for _, spec := range specs {
-		least = min(least, spec.Limit.Capacity())
-	}
-	return least
 }

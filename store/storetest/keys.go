@@ -23,20 +23,12 @@ func oddKeys(k *check) {
 		strings.Repeat("k", 95), strings.Repeat("k", 96), strings.Repeat("k", 97), strings.Repeat("k", 250), strings.Repeat("k", 251), strings.Repeat("\x00", 97),
 		x + "x", x + "y", "y" + x, strings.Repeat("\xff", long),
 	}
-	b := k.bind(k.trusting(), "1000/1h")
-	if b == nil {
-		k.Skip("the store refuses 1000/1h")
-	}
-	b.separate(keys)
+	k.mustBind(k.trusting(), "1000/1h").separate(keys)
 }
 
 // spellings is pitfall S13: keys are bytes, and the two spellings of é are two keys.
 func spellings(k *check) {
-	b := k.bind(k.trusting(), "1000/1h")
-	if b == nil {
-		k.Skip("the store refuses 1000/1h")
-	}
-	b.separate([]string{"jos\u00e9", "jose\u0301", "jose", "JOSE", "\u212a", "K", "k", "\ufb01", "fi", "ß", "ss"})
+	k.mustBind(k.trusting(), "1000/1h").separate([]string{"jos\u00e9", "jose\u0301", "jose", "JOSE", "\u212a", "K", "k", "\ufb01", "fi", "ß", "ss"})
 }
 
 // separate takes from all keys, twice. What it finds each time is what was left of that key alone.
@@ -85,11 +77,7 @@ func names(k *check) {
 		if name != "" {
 			texts = texts[:1] // another would find what was taken under this one
 		}
-		for _, text := range texts {
-			limit := algorithm.MustParseLimit(text)
-			if k.refused(limit) != "" {
-				continue
-			}
+		for _, limit := range k.accepted(texts) {
 			b := k.bindSpec(s, store.Spec{Limit: limit, Name: name})
 			for _, key := range []string{"c", "b:c", ":c", "b|c", "{c}", "a:c", "", "1000/1h"} {
 				if seen++; b.take(key+tag, 1, start) != b.expect(start, algorithm.Op{Cost: 1}) {
@@ -108,11 +96,7 @@ func sharing(k *check) {
 	if k.shared() {
 		stores = append(stores, k.trusting())
 	}
-	for _, text := range limits {
-		limit := algorithm.MustParseLimit(text)
-		if k.refused(limit) != "" {
-			continue
-		}
+	for _, limit := range k.accepted(limits) {
 		for _, name := range []string{k.name(), ""} {
 			spec, key := store.Spec{Limit: limit, Name: name}, k.name()
 			var ops []algorithm.Op

@@ -52,10 +52,45 @@ type race struct {
 	Requests int
 }
 
-// An outcome is what came of it.
+// An outcome is the result of a race.
 type outcome struct {
 	Granted int64 // units
 	Error   string
+}
+
+func (o *outcome) add(other outcome) {
+	o.Granted += other.Granted
+	o.Error += other.Error
+}
+
+// race runs a race of so many requests in all: on stores of this process, or if there are none in the
+// processes of the suite.
+func (k *check) race(r race, requests int, stores ...store.Store) outcome {
+	k.Helper()
+	if len(stores) > 0 {
+		r.Requests = requests / len(stores)
+		return r.runOn(stores)
+	}
+	r.Requests = requests / processes
+	all, err := k.crew.race(r)
+	if err != nil {
+		k.Fatalf("%v", err)
+	}
+	return all
+}
+
+// runOn runs the race on each of the stores at the same time.
+func (r race) runOn(stores []store.Store) (all outcome) {
+	outcomes := make([]outcome, len(stores))
+	var wg sync.WaitGroup
+	for i, s := range stores {
+		wg.Go(func() { outcomes[i] = r.run(s) })
+	}
+	wg.Wait()
+	for _, o := range outcomes {
+		all.add(o)
+	}
+	return all
 }
 
 // run asks, from many goroutines.
@@ -139,8 +174,7 @@ func (c *crew) race(r race) (all outcome, err error) {
 		if err := m.outcomes.Decode(&o); err != nil {
 			return all, m.explain(err)
 		}
-		all.Granted += o.Granted
-		all.Error += o.Error
+		all.add(o)
 	}
 	return all, nil
 }

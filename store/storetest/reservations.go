@@ -114,16 +114,11 @@ func settledOnce(k *check) {
 		}
 		r := k.raceFor(Options{TrustClientTime: true}, b.spec)
 		r.Op = algorithm.Op{Kind: algorithm.Reserve, Cost: 5, ID: 1 << 40, Life: int64(time.Hour)}
-		r.Requests = 10
 		run := func() outcome {
 			if !k.shared() || i%2 == 0 {
-				return r.runOn(stores)
+				return k.race(r, 10*len(stores), stores...)
 			}
-			all, err := k.crew.race(r)
-			if err != nil {
-				k.Fatalf("%v", err)
-			}
-			return all
+			return k.race(r, 10*processes)
 		}
 		if got, left := run(), b.peek(r.Key, r.Now).Remaining; got.Error != "" || left != 20 {
 			k.Fatalf("%v: after many asked for one reservation of 5, %d of 25 remain, want 20; errors: %.500s", b.limit, left, got.Error)

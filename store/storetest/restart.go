@@ -19,10 +19,7 @@ func survivesRestart(k *check) {
 		k.Skip("there is no engine to restart (Harness.Restart is nil)")
 	}
 	s := k.asking()
-	busy, full := k.bind(s, "1000000/87600h"), k.bind(s, "fixed-window 25/720h")
-	if busy == nil || full == nil {
-		k.Skip("the store refuses 1000000/87600h or fixed-window 25/720h")
-	}
+	busy, full := k.mustBind(s, "1000000/87600h"), k.mustBind(s, "fixed-window 25/720h")
 	full.take("key", 25, store.OwnClock)
 	granted, failed := busy.traffic(func() { k.harness.Restart(k.TB) })
 	k.eventually("the store works again", func() bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -155,6 +156,31 @@ func (k *check) refused(limit algorithm.Limit) string {
 	return k.harness.Refuses(limit)
 }
 
+// accepted returns an iterator over the limits of a list, with their indexes, without those that the
+// store refuses.
+func (k *check) accepted(texts []string) iter.Seq2[int, algorithm.Limit] {
+	return func(yield func(int, algorithm.Limit) bool) {
+		for i, text := range texts {
+			if limit := algorithm.MustParseLimit(text); k.refused(limit) == "" && !yield(i, limit) {
+				return
+			}
+		}
+	}
+}
+
+// byBothClocks calls f for each limit by the clock of the caller and by that of the store, with stores
+// that race each other. With -short each limit has one of the two clocks.
+func (k *check) byBothClocks(texts []string, f func(o Options, stores []store.Store, i int, limit algorithm.Limit)) {
+	for _, o := range []Options{{}, {TrustClientTime: true}} {
+		stores := k.rivals(o)
+		for i, limit := range k.accepted(texts) {
+			if !testing.Short() || i/2%2 == 0 != o.TrustClientTime {
+				f(o, stores, i, limit)
+			}
+		}
+	}
+}
+
 // A bound is a limit on a store, with what its verdicts mean.
 type bound struct {
 	*check
@@ -165,25 +191,33 @@ type bound struct {
 	tag     string // what its keys begin with, which nothing else does, if it has no name
 }
 
-// bind prepares a limit under a name of its own. It returns nil for one that the harness says is refused.
+// bind prepares a limit under a name of its own. It returns nil if the store refuses the limit.
 func (k *check) bind(s store.Store, text string) *bound {
 	k.Helper()
-	limit := algorithm.MustParseLimit(text)
-	if k.refused(limit) != "" {
-		return nil
+	for _, limit := range k.accepted([]string{text}) {
+		return k.bindSpec(s, store.Spec{Limit: limit, Name: k.name()})
 	}
-	return k.bindSpec(s, store.Spec{Limit: limit, Name: k.name()})
+	return nil
 }
 
 // bindUnnamed prepares a limit without a name, with keys of its own.
 func (k *check) bindUnnamed(s store.Store, text string) *bound {
 	k.Helper()
-	limit := algorithm.MustParseLimit(text)
-	if k.refused(limit) != "" {
-		return nil
+	for _, limit := range k.accepted([]string{text}) {
+		b := k.bindSpec(s, store.Spec{Limit: limit})
+		b.tag = k.name() + " "
+		return b
 	}
-	b := k.bindSpec(s, store.Spec{Limit: limit})
-	b.tag = k.name() + " "
+	return nil
+}
+
+// mustBind is bind, or skips the rule.
+func (k *check) mustBind(s store.Store, text string) *bound {
+	k.Helper()
+	b := k.bind(s, text)
+	if b == nil {
+		k.Skipf("the store refuses %s", text)
+	}
 	return b
 }
 
@@ -253,10 +287,6 @@ func (k *check) bindAll(s store.Store, texts []string) (all []*bound) {
 	}
 	return all
 }
-
-// omits reports whether a limit of a list is left out with these options: with -short each limit
-// has one of the two.
-func omits(i int, o Options) bool { return testing.Short() && i/2%2 == 0 == o.TrustClientTime }
 
 // do carries out an operation that must not fail.
 func (b *bound) do(key string, op algorithm.Op, now int64) algorithm.Verdict {

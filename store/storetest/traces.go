@@ -46,19 +46,12 @@ func traceAll(k *check, texts []string, stepsEach int, memory bool) {
 	for _, text := range texts {
 		limit := algorithm.MustParseLimit(text)
 		for i := range 1 + stepsEach/byAlgorithm[limit.Canonical().Algorithm]/stepsPerTrace {
-			back := i%3 == 2
-			era := eras[i/3%len(eras)]
-			s := stores[back]
-			if s == nil || !k.shared() { // traces have a clock each, and a store that is not shared can have one too
-				s = k.trusting()
-				stores[back] = s
-			}
 			bind := k.bind
 			if i/2%2 == 1 {
 				bind = k.bindUnnamed
 			}
-			if b := bind(s, text); b != nil {
-				t := newTrace(i, era, back, b)
+			if b := bind(k.traceStore(stores, i), text); b != nil {
+				t := newTrace(i, b)
 				if memory {
 					t.inMemory()
 				}
@@ -67,6 +60,18 @@ func traceAll(k *check, texts []string, stepsEach int, memory bool) {
 		}
 	}
 	k.runTraces(all)
+}
+
+// back reports whether time may step back in a trace.
+func back(i int) bool { return i%3 == 2 }
+
+// traceStore returns the store of a trace. A store that is not shared is of one trace, because it may
+// have one clock.
+func (k *check) traceStore(stores map[bool]store.Store, i int) store.Store {
+	if stores[back(i)] == nil || !k.shared() {
+		stores[back(i)] = k.trusting()
+	}
+	return stores[back(i)]
 }
 
 func (k *check) runTraces(all []*trace) {
@@ -91,31 +96,25 @@ func changeTraces(k *check) {
 	var all []*trace
 	stores := map[bool]store.Store{}
 	for i := range n {
-		back := i%3 == 2
-		s := stores[back]
-		if s == nil || !k.shared() {
-			s = k.trusting()
-			stores[back] = s
-		}
+		s := k.traceStore(stores, i)
 		random := k.random("limits", i)
-		var texts []string
+		var same []*bound
 		for _, n := range random.Perm(len(limits)) {
-			if k.refused(algorithm.MustParseLimit(limits[n])) == "" {
-				texts = append(texts, limits[n])
+			b := k.bind(s, limits[n])
+			if b != nil && len(same) > 0 {
+				b = same[0].another(s, limits[n])
 			}
-			if len(texts) == 1+i%4 {
+			if b != nil {
+				same = append(same, b)
+			}
+			if len(same) == 1+i%4 {
 				break
 			}
 		}
-		if len(texts) == 0 {
+		if len(same) == 0 {
 			k.Skip("the store refuses all limits")
 		}
-		first := k.bind(s, texts[0])
-		same := []*bound{first}
-		for _, text := range texts[1:] {
-			same = append(same, first.another(s, text))
-		}
-		t := newTrace(i, eras[i/3%len(eras)], back, same...)
+		t := newTrace(i, same...)
 		t.reserves = true
 		all = append(all, t)
 	}
@@ -143,9 +142,9 @@ type trace struct {
 }
 
 // newTrace makes a trace of the limits of one name, or of one limit.
-func newTrace(i int, era int64, back bool, same ...*bound) *trace {
+func newTrace(i int, same ...*bound) *trace {
 	b := same[0]
-	t := &trace{bound: b, same: same, random: b.random(b.limit, i), key: fmt.Sprint("key ", i), back: back, now: era, model: freshModel()}
+	t := &trace{bound: b, same: same, random: b.random(b.limit, i), key: fmt.Sprint("key ", i), back: back(i), now: eras[i/3%len(eras)], model: freshModel()}
 	t.now += t.random.Int64N(int64(time.Hour)) / 1000 * 1000
 	t.seen = t.now
 	return t
