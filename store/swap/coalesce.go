@@ -20,6 +20,7 @@ const (
 type call struct {
 	*Request
 	names    []string     // of the steps, sorted, each once
+	one      [1]string    // memory for the names of most calls
 	held     int          // number of the names that the call has, from the first
 	waits    string       // the name that it waits for; "" if it has all, or has left
 	canceled func() error // is not nil if the caller does not wait any more
@@ -40,9 +41,10 @@ type queue struct {
 }
 
 func newCall(r *Request) *call {
-	c := &call{Request: r, names: make([]string, len(r.Steps)), done: make(chan struct{})}
+	c := &call{Request: r, done: make(chan struct{})}
+	c.names = c.one[:0]
 	for i := range r.Steps {
-		c.names[i] = r.Steps[i].Name
+		c.names = append(c.names, r.Steps[i].Name)
 	}
 	slices.Sort(c.names)
 	c.names = slices.Compact(c.names)

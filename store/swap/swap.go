@@ -15,6 +15,7 @@ type round struct {
 	store   *Store
 	calls   []*call // without those that have an error
 	keys    []Key   // sorted by name
+	one     [1]Key  // memory for the keys of most rounds
 	entries []entry // of the keys
 }
 
@@ -31,6 +32,7 @@ type entry struct {
 
 func newRound(s *Store, calls []*call) *round {
 	r := &round{store: s, calls: slices.Clone(calls)}
+	r.keys = r.one[:0]
 	for _, c := range calls {
 		for i := range c.Steps {
 			r.keys = append(r.keys, c.Steps[i].Key)
