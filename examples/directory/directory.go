@@ -91,7 +91,7 @@ func (s *Store) Sweep(ctx context.Context) error {
 		}
 		err = s.engine.locked(ctx, func() error {
 			path := filepath.Join(s.engine.dir, entry.Name())
-			text, err := os.ReadFile(path)
+			text, err := os.ReadFile(path) //nolint:gosec // it is in the directory
 			var f file
 			if err == nil && json.Unmarshal(text, &f) == nil && f.Expires.Before(time.Now()) {
 				err = os.Remove(path)
@@ -220,7 +220,10 @@ func (e *engine) locked(ctx context.Context, f func() error) error {
 		}
 		return f()
 	case <-ctx.Done():
-		go func() { <-got; unlock() }()
+		go func() {
+			_ = <-got // it has the lock, or never had
+			unlock()
+		}()
 		return nothingDone(ctx.Err())
 	}
 }

@@ -48,7 +48,7 @@ func (e *engine) Compile(spec store.Spec, _ *algorithm.Program) (any, error) {
 			Accept: fmt.Sprintf("1 to %d for %s in this memcached, so that the state fits into an item", most, l.Algorithm),
 		}
 	}
-	return nil, nil
+	return nil, nil //nolint:nilnil // nothing is prepared
 }
 
 // Load implements [swap.Engine].

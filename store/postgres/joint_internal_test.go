@@ -188,27 +188,6 @@ func TestSwapOfSeveral(t *testing.T) {
 	try("from a head alone", true, to("b", swap.Record{Head: "x"}, record(3)), to("c", record(5), swap.Record{State: []int64{7}}))
 	there("from a head alone", record(1), record(3), swap.Record{State: []int64{7}})
 
-	oddly := func() swap.Cell {
-		t.Helper()
-		if _, err := e.pool.Exec(t.Context(), e.table.in(`UPDATE TABLE SET words = '{{1},{2}}' WHERE name = 'b'`)); err != nil {
-			t.Fatal(err)
-		}
-		cell, err := e.loadOne(t.Context(), "b")
-		if err != nil || cell.Foreign == nil || !cell.Empty() {
-			t.Fatal(cell, err)
-		}
-		return cell
-	}
-	try("words that are no list", true, to("a", record(1), record(2)), swap.Change{Key: swap.Key{Name: "b"}, Old: oddly(), Next: record(8), Life: time.Hour})
-	there("words that are no list", record(2), record(8), swap.Record{State: []int64{7}})
-	for _, next := range []swap.Record{record(3), none} {
-		change := swap.Change{Key: swap.Key{Name: "b"}, Old: oddly(), Next: next, Life: time.Hour}
-		try("words that are no list, alone", true, change)
-		try("words that were no list", false, change)
-		there("words that are no list, alone", record(2), next, swap.Record{State: []int64{7}})
-	}
-	try("back", true, to("a", record(2), record(1)), to("b", none, record(3)))
-
 	tx := begin(t)
 	if _, err := tx.Exec(t.Context(), e.table.in(`SELECT FROM TABLE WHERE name = 'b' FOR UPDATE`)); err != nil {
 		t.Fatal(err)
@@ -228,6 +207,42 @@ func TestSwapOfSeveral(t *testing.T) {
 	var expires int
 	if err := e.pool.QueryRow(t.Context(), e.table.in(`SELECT count(*) FROM TABLE WHERE expires BETWEEN now() + interval '50 min' AND now() + interval '1 h'`)).Scan(&expires); err != nil || expires != 4 {
 		t.Errorf("%d rows expire in an hour, %v", expires, err)
+	}
+}
+
+// A swap replaces a row whose words are no list, alone and together with others, unless it has changed.
+func TestSwapOfOddWords(t *testing.T) {
+	e := testStore(t, tableOf(t)).engine
+	record := func(n int64) swap.Record { return swap.Record{Head: "9/1h", State: []int64{n}} }
+	change := func(name string, old swap.Cell, next swap.Record) swap.Change {
+		return swap.Change{Key: swap.Key{Name: name}, Old: old, Next: next, Life: time.Hour}
+	}
+	try := func(want bool, changes ...swap.Change) {
+		t.Helper()
+		if swapped, err := e.Swap(t.Context(), changes); err != nil || swapped != want {
+			t.Errorf("swapped is %v, %v", swapped, err)
+		}
+	}
+	try(true, change("a", swap.Cell{}, record(1)), change("b", swap.Cell{}, record(2)))
+	for _, next := range []swap.Record{record(3), {}} {
+		if _, err := e.pool.Exec(t.Context(), e.table.in(`UPDATE TABLE SET words = '{{1},{2}}' WHERE name = 'b'`)); err != nil {
+			t.Fatal(err)
+		}
+		odd, err := e.loadOne(t.Context(), "b")
+		if err != nil || odd.Foreign == nil || !odd.Empty() {
+			t.Fatal(odd, err)
+		}
+		try(false, change("a", swap.Cell{Record: record(9)}, record(1)), change("b", odd, next))
+		try(true, change("a", swap.Cell{Record: record(1)}, record(1)), change("b", odd, record(4)))
+		try(false, change("b", odd, next))
+		if _, err := e.pool.Exec(t.Context(), e.table.in(`UPDATE TABLE SET words = '{{1},{2}}' WHERE name = 'b'`)); err != nil {
+			t.Fatal(err)
+		}
+		try(true, change("b", odd, next))
+		cell, err := e.loadOne(t.Context(), "b")
+		if err != nil || cell.Head != next.Head || !slices.Equal(cell.State, next.State) {
+			t.Errorf("%+v, %v, want %+v", cell, err, next)
+		}
 	}
 }
 

@@ -68,18 +68,21 @@ func (l *limit) record(value string) (r swap.Record, err error) {
 		r.Head, first = first[:i], first[i+1:]
 	}
 	m, list, err := l.machineOf(r.Head)
-	switch {
-	case err != nil:
+	if err != nil {
 		return r, err
-	case list != (kind == 'l'):
+	}
+	if list != (kind == 'l') {
 		return r, fmt.Errorf("it is of another type than a state of %s", m.limit)
-	case list:
+	}
+	if list {
 		r.State, err = m.whole(first + ":" + strings.ReplaceAll(rest, "\n", ":"))
-	default:
-		r.State, err = m.state(first)
+		return r, err
+	}
+	if r.State, err = m.state(first); err != nil {
+		return r, err
 	}
 	plain := !strings.Contains(r.Head, ";")
-	if err == nil && (plain && len(r.State) == 0 || m.algorithm == slidingBuckets && kind == 's' && m.text(r.State) != first) {
+	if plain && len(r.State) == 0 || m.algorithm == slidingBuckets && m.text(r.State) != first {
 		err = fmt.Errorf("%.100q is no state of %s", first, m.limit)
 	}
 	return r, err
