@@ -18,7 +18,7 @@ var errNilReservation = errors.New("weir: the Reservation is nil; accepted: a Re
 // A Reservation is units that were taken for work that may not happen: Cancel gives them back.
 type Reservation struct {
 	// Decision is the answer of the Take that made the reservation. If it was denied, nothing is reserved, and
-	// RetryAfter says when to come back. Under a leaky-queue, Delay is the wait for the turn.
+	// RetryAfter says when to come back. Under a leaky-queue, Delay is the wait for the slot.
 	Decision
 
 	limiter *Limiter
@@ -56,7 +56,7 @@ func (r *Reservation) Lease() time.Duration {
 
 // Cancel gives back what was reserved, once; after it has succeeded, further calls do nothing. It gives back what the
 // limit still holds of the units, not what has come back by itself in the meantime (see Limit.Outstanding; under
-// exponential that is nothing, once time has passed). Under a leaky-queue a turn that has not come goes to those who Wait behind it. Cancel does its work also
+// exponential that is nothing, once time has passed). Under a leaky-queue a slot that has not come goes to those who Wait behind it. Cancel does its work also
 // when ctx has ended.
 func (r *Reservation) Cancel(ctx context.Context) error {
 	if r == nil {

@@ -39,10 +39,10 @@ func (unnamedError) Is(target error) bool { return target == ErrUnnamed }
 // what this one admits (see docs/algorithms.md).
 //
 // Those who Wait ask again at once, first in, first out: after a raise they may pass earlier. After a change that makes it certain that a
-// wait would outlast its deadline, or a cost above the capacity, Wait returns at once. Turns of a leaky-queue for which requests Wait come earlier if the
+// wait would outlast its deadline, or a cost above the capacity, Wait returns at once. Slots of a leaky-queue for which requests Wait come earlier if the
 // next limit has a faster rate (Count per Period, of any algorithm but concurrent), and then follow each other at that; else they stay as they are. Who comes to Wait meanwhile, under
 // any limit but a concurrent one, starts after them. Take goes by the store alone: a Delay that it has returned can't change, and it may return one by which the
-// request starts sooner after a turn whose time has changed than any of the limits lets it. Reservations and holds made before are settled as ever; a lease that is renewed is one of the limit under which it was taken.
+// request starts sooner after a slot whose time has changed than any of the limits lets it. Reservations and holds made before are settled as ever; a lease that is renewed is one of the limit under which it was taken.
 func (l *Limiter) SetLimit(limit Limit) error {
 	old := l.Bound()
 	switch {

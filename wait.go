@@ -34,7 +34,7 @@ func (e *CapacityError) Error() string {
 // When SetLimit changes the limit of this Limiter, Wait asks again at once. Of what others change or give back, another Limiter of the name or another process, it learns
 // when its time comes: it asks again when the store has said that it would pass.
 //
-// Under a leaky-queue Wait also waits for the turn that Take would return as Delay, and under a limit that has taken the place of one, for those
+// Under a leaky-queue Wait also waits for the slot that Take would return as Delay, and under a limit that has taken the place of one, for those
 // that wait for theirs. Waits are in real time, whatever
 // the clock of WithClock says.
 //
@@ -48,15 +48,15 @@ func (l *Limiter) Wait(ctx context.Context, key string, cost int64) error {
 	if err := admits(b, cost, false); err != nil {
 		return err
 	}
-	var t *turn // to wait for, once admitted
+	var t *slot // to wait for, once admitted
 	err := l.queue(ctx, key, cost, false, func(b *store.Bound, w *waiter) (d Decision, err error) {
-		d, t, err = l.takeTurn(ctx, b, key, cost, w)
+		d, t, err = l.takeSlot(ctx, b, key, cost, w)
 		return d, err
 	})
 	if err != nil || t == nil {
 		return err
 	}
-	return l.awaitTurn(ctx, key, t)
+	return l.awaitSlot(ctx, key, t)
 }
 
 // queue waits in the key's line until take is admitted. acquire is true for waiters of a concurrent

@@ -18,9 +18,9 @@ type lines struct {
 
 type line struct {
 	waiters []*waiter // to be admitted; the first one asks the store
-	turns   []*turn   // admitted, and waiting for their turn, by its time
+	slots   []*slot   // admitted, and waiting for their slot, by its time
 	unsure  int       // how many of the waiters are undecided
-	last    place     // of the last turn that started, once the limit has changed: it has perhaps not had its time
+	last    place     // of the last slot that started, once the limit has changed: it has perhaps not had its time
 }
 
 // A waiter stands in line to be admitted. Those in a line decide one after another whether they stay in it, so that none counts one ahead of it who is about
@@ -50,7 +50,7 @@ func (ls *lines) at(key string) *line {
 
 // tidy forgets the key's line if nobody is in it. The caller holds the mutex.
 func (ls *lines) tidy(key string, n *line) {
-	if len(n.waiters) == 0 && len(n.turns) == 0 && !time.Now().Before(n.last.over()) {
+	if len(n.waiters) == 0 && len(n.slots) == 0 && !time.Now().Before(n.last.over()) {
 		delete(ls.byKey, key)
 	}
 }

@@ -74,7 +74,7 @@ const noPace = "a limit of a rate: nothing gives back what a call takes"
 
 // Unary is a grpc.UnaryClientInterceptor.
 func (c *Client) Unary(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	p := c.passage(ctx, cc.Target(), method)
+	p := c.call(ctx, cc.Target(), method)
 	var refused error
 	for sent := 0; ; sent++ {
 		if err := p.begin(ctx, request, c.opts.Limiter != nil); err != nil {
@@ -97,11 +97,11 @@ func (c *Client) Unary(ctx context.Context, method string, request, reply any, c
 func (c *Client) Stream(
 	ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
-	p := c.passage(ctx, cc.Target(), method)
+	p := c.call(ctx, cc.Target(), method)
 	if err := p.begin(ctx, nil, c.opts.Limiter != nil && !c.opts.PerMessage); err != nil {
 		return nil, err
 	}
-	s := &clientStream{passage: p, ctx: ctx, single: !desc.ServerStreams}
+	s := &clientStream{call: p, ctx: ctx, single: !desc.ServerStreams}
 	own, abort := context.WithCancel(ctx)
 	s.abort = abort
 	begun := false

@@ -17,7 +17,7 @@ const longestAwaited = 2 * time.Second
 // A clientStream paces what is sent, and learns from what is received.
 type clientStream struct {
 	grpc.ClientStream
-	passage *passage
+	call    *clientCall
 	ctx     context.Context //nolint:containedctx // of the call; the stream's own ends with the stream
 	abort   func()          // ends the stream, and frees what it has
 	single  bool            // there is one message to receive
@@ -27,8 +27,8 @@ type clientStream struct {
 
 // SendMsg implements grpc.ClientStream. As gRPC has it, a stream of which a message could not be sent has ended: who called need do no more.
 func (s *clientStream) SendMsg(m any) error {
-	if s.passage.client.opts.PerMessage {
-		if _, err := s.passage.pace(s.Context(), m); err != nil {
+	if s.call.client.opts.PerMessage {
+		if _, err := s.call.pace(s.Context(), m); err != nil {
 			if s.Context().Err() != nil && s.ctx.Err() == nil {
 				return io.EOF // as of a stream that has ended: RecvMsg says how
 			}
@@ -71,5 +71,5 @@ func (s *clientStream) learn(err error, first bool) {
 			return
 		}
 	}
-	s.passage.answered(err, head, trailer)
+	s.call.answered(err, head, trailer)
 }

@@ -20,10 +20,10 @@ import (
 //
 // Of several in a chain, each decides on the calls that those before it let pass.
 type Server struct {
-	gate     *admission.Gate
-	opts     Options
-	identify bool // what calls say of themselves is looked at
-	tells    bool
+	gate          *admission.Gate
+	opts          Options
+	identify      bool // what calls say of themselves is looked at
+	writesHeaders bool // 0 and header.None: it writes none
 }
 
 // NewServer returns a Server. It returns an error for options that make no sense.
@@ -38,8 +38,8 @@ func NewServer[L admission.Limits](limits L, opts Options) (*Server, error) {
 	_, limiter := any(limits).(*weir.Limiter)
 	return &Server{
 		gate: gate, opts: opts,
-		identify: !limiter || opts.Key != nil || opts.ClientIP != nil,
-		tells:    opts.Headers&^header.None != 0,
+		identify:      !limiter || opts.Key != nil || opts.ClientIP != nil,
+		writesHeaders: opts.Headers&^header.None != 0,
 	}, nil
 }
 
@@ -53,11 +53,11 @@ func (s *Server) Unary(ctx context.Context, request any, info *grpc.UnaryServerI
 	if s.skips(ctx, info.FullMethod) {
 		return handler(ctx, request)
 	}
-	if s.tells {
-		t, outermost := telling(ctx, headerSetter(ctx))
+	if s.writesHeaders {
+		t, outermost := headersOf(ctx, headerSetter(ctx))
 		if outermost {
 			ctx = t
-			defer t.tell()
+			defer t.set()
 		}
 	}
 	c := &call{Context: ctx, method: info.FullMethod, message: request}
@@ -89,8 +89,8 @@ func (s *Server) skips(ctx context.Context, method string) bool {
 // admit decides on a call or a message, and tells its client what stands for the limits. The error is the status of a call that is refused.
 func (s *Server) admit(c *call) (*admission.Admission, error) {
 	a := s.gate.Admit(c.request(s.identify))
-	if s.tells && a.Outcome != admission.Skipped {
-		if t, ok := c.Value(toldKey{}).(*told); ok {
+	if s.writesHeaders && a.Outcome != admission.Skipped {
+		if t, ok := c.Value(callHeadersKey{}).(*callHeaders); ok {
 			t.add(s.opts.Headers, &a)
 		}
 	}

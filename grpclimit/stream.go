@@ -18,11 +18,11 @@ func (s *Server) Stream(server any, ss grpc.ServerStream, info *grpc.StreamServe
 		return handler(server, ss)
 	}
 	st := &stream{ServerStream: ss, ctx: ss.Context(), server: s, method: info.FullMethod}
-	if s.tells {
-		t, outermost := telling(st.ctx, ss.SetHeader)
-		if st.told = t; outermost {
+	if s.writesHeaders {
+		t, outermost := headersOf(st.ctx, ss.SetHeader)
+		if st.headers = t; outermost {
 			st.ctx = t
-			defer t.tell()
+			defer t.set()
 		}
 	}
 	if s.opts.PerMessage {
@@ -54,7 +54,7 @@ func (st *stream) serve(server any, handler grpc.StreamHandler) error {
 		return c.answer.Err
 	}
 	ss := st.ServerStream
-	if st.told != nil || st.server.opts.Charge != nil {
+	if st.headers != nil || st.server.opts.Charge != nil {
 		ss = st
 	}
 	err := handler(server, ss)
@@ -68,7 +68,7 @@ type stream struct {
 	ctx            context.Context //nolint:containedctx // as gRPC's have it
 	server         *Server
 	method         string
-	told           *told
+	headers        *callHeaders
 	received, sent atomic.Int64
 
 	mu      sync.Mutex
@@ -81,13 +81,13 @@ func (st *stream) Context() context.Context { return st.ctx }
 
 // SendHeader implements grpc.ServerStream.
 func (st *stream) SendHeader(md metadata.MD) error {
-	st.tell()
+	st.set()
 	return st.ServerStream.SendHeader(md)
 }
 
 // SendMsg implements grpc.ServerStream.
 func (st *stream) SendMsg(m any) error {
-	st.tell()
+	st.set()
 	err := st.ServerStream.SendMsg(m)
 	if err == nil {
 		st.sent.Add(1)
@@ -95,9 +95,9 @@ func (st *stream) SendMsg(m any) error {
 	return err
 }
 
-func (st *stream) tell() {
-	if st.told != nil {
-		st.told.tell()
+func (st *stream) set() {
+	if st.headers != nil {
+		st.headers.set()
 	}
 }
 

@@ -8,14 +8,14 @@ import (
 	"github.com/weirlimit/weir/httplimit/header"
 )
 
-// middleware is what all handlers share that one New has made.
+// middleware is shared by all handlers of one New.
 type middleware struct {
 	gate    *admission.Gate
 	charges bool // by the response
 	headers header.Formats
 	respond func(http.ResponseWriter, *http.Request, Refusal)
 
-	told     tellings
+	limits   limitHeadersCache
 	refusals refusals
 }
 
@@ -52,7 +52,7 @@ type limited struct {
 
 func (l *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a := l.gate.Admit(r)
-	joins := l.tell(w.Header(), &a)
+	joins := l.writeHeaders(w.Header(), &a)
 	switch {
 	case !a.Outcome.Pass():
 		l.refuse(w, r, &a, joins)
@@ -71,6 +71,20 @@ func (l *limited) held(w http.ResponseWriter, r *http.Request, a admission.Admis
 	if l.await(w, r, &a) {
 		l.next.ServeHTTP(w, r)
 	}
+}
+
+// charged serves a request whose cost is known after the response.
+func (l *limited) charged(w http.ResponseWriter, r *http.Request, a admission.Admission) {
+	record := recorder{head: r.Method == http.MethodHead}
+	w = record.wrap(w)
+	returned := false
+	defer func() { // also while the handler's panic goes on
+		a.Finish(admission.Response{Status: record.code(returned), Bytes: record.bytes, Header: w.Header()})
+	}()
+	if l.await(w, r, &a) {
+		l.next.ServeHTTP(w, r)
+	}
+	returned = true
 }
 
 // await reports whether the request's turn has come. If its context ended first, it has been refused.

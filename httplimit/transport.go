@@ -216,11 +216,11 @@ func (p *passage) send() (answer *http.Response, again bool, err error) {
 
 // ask sends the request and keeps what the answer says. If there is none, not even because of a panic, the request is no longer under way either.
 func (p *passage) ask() (answer *http.Response, report header.Report, until time.Time, err error) {
-	var said pacing.Said
-	defer func() { until = p.t.servers.Answered(&p.ticket, said) }()
+	var response pacing.Response
+	defer func() { until = p.t.servers.Answered(&p.ticket, response) }()
 	if answer, err = p.t.base.RoundTrip(p.r); err == nil {
 		report = header.Read(answer.Header, time.Now())
-		said = pacing.Said{Outcome: outcomeOf(answer.StatusCode), Report: report}
+		response = pacing.Response{Outcome: outcomeOf(answer.StatusCode), Report: report}
 	}
 	return answer, report, until, err
 }

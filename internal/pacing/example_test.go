@@ -22,7 +22,7 @@ func ExampleServers() {
 		}
 	}
 	servers.Leave(&second) // it is not sent after all
-	until := servers.Answered(&first, pacing.Said{Outcome: pacing.Denied, Report: header.Report{Retry: true, RetryAfter: 5 * time.Minute}})
+	until := servers.Answered(&first, pacing.Response{Outcome: pacing.Denied, Report: header.Report{Retry: true, RetryAfter: 5 * time.Minute}})
 	fmt.Println(time.Until(until) > 4*time.Minute)
 
 	err := servers.Enter(ctx, "mail.example", time.Second, &third)

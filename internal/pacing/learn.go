@@ -8,35 +8,35 @@ import (
 	"github.com/weirlimit/weir/httplimit/header"
 )
 
-// learn keeps what the answer to a request says. A limit of which it is silent did not count the request, or a denial will tell.
-func (v *server) learn(said Said, f flight, now time.Time) {
-	if said.Report.Retry && (said.Outcome == Denied || said.Outcome == Busy) {
+// learn records a response. A limit that it does not report did not count the request, or will deny.
+func (v *server) learn(response Response, f flight, now time.Time) {
+	if response.Report.Retry && (response.Outcome == Denied || response.Outcome == Busy) {
 		// Retry-After wins over what the limits say, of this answer and of those before.
 		v.windows = nil
-		v.back.begin(v.sent, causes(said.Report.Limits)...)
-		if wait := said.Report.RetryAfter; wait > 0 {
+		v.back.begin(v.sent, causes(response.Report.Limits)...)
+		if wait := response.Report.RetryAfter; wait > 0 {
 			if p := newPause(wait, now); v.end(p).After(v.end(v.pause)) {
 				v.pause = p
 			}
 		}
 		return
 	}
-	var told []limitName
-	for _, s := range said.Report.Limits {
+	var reported []limitName
+	for _, s := range response.Report.Limits {
 		if s.Within > 0 && s.Unit != "concurrent-requests" {
 			v.see(s, f, now)
-			told = append(told, limitName{s.Name, s.Partition})
+			reported = append(reported, limitName{s.Name, s.Partition})
 		}
 	}
 	switch {
-	case said.Outcome == Denied:
-		v.back.begin(v.sent, causes(said.Report.Limits)...)
-	case v.back.width > 0 && f.number > v.back.since: // sent before the pause, it would say nothing of what is after it
-		v.back.answered(said.Outcome == Served, told)
+	case response.Outcome == Denied:
+		v.back.begin(v.sent, causes(response.Report.Limits)...)
+	case v.back.window > 0 && f.number > v.back.after: // a request from before the pause reports nothing of the time after it
+		v.back.onResponse(response.Outcome == Served, reported)
 	}
 }
 
-// see keeps what an answer says of one limit, unless more recent answers leave less.
+// see records the window of one limit, unless more recent responses leave less.
 func (v *server) see(s header.State, f flight, now time.Time) {
 	w := window{
 		limitName: limitName{s.Name, s.Partition}, left: s.Remaining, pause: newPause(s.Within, now), sent: v.sent,

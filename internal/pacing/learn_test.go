@@ -9,7 +9,7 @@ import (
 	"github.com/weirlimit/weir/httplimit/header"
 )
 
-func tell(limits ...header.State) Said { return Said{Served, header.Report{Limits: limits}} }
+func tell(limits ...header.State) Response { return Response{Served, header.Report{Limits: limits}} }
 
 // A server may name limits without end: those that leave the least are kept, and no more than there is room for.
 func TestWindowsAreBounded(t *testing.T) {
@@ -93,8 +93,8 @@ func TestAnsweredAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s.Answered(&zeroth, Said{Outcome: Served})
-		s.Answered(&first, Said{Outcome: Served})
+		s.Answered(&zeroth, Response{Outcome: Served})
+		s.Answered(&first, Response{Outcome: Served})
 		if len(s.all) != 0 {
 			t.Fatal("a server is kept that said nothing")
 		}

@@ -21,7 +21,7 @@ func (s *Servers) at(name string) *server {
 
 // tidy forgets a server of which nothing is to be remembered, not even that one request is to go before the others.
 func (s *Servers) tidy(t *Ticket) {
-	if v := t.server; s.all[t.name] == v && v.idle(time.Now()) && v.back.width != 1 {
+	if v := t.server; s.all[t.name] == v && v.idle(time.Now()) && v.back.window != 1 {
 		delete(s.all, t.name)
 	}
 }

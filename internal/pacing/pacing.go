@@ -1,4 +1,5 @@
-// Package pacing keeps clients to what servers say of their limits: who waits, for how long, and who goes first. It knows nothing of how requests are sent.
+// Package pacing paces the requests of clients by the reports of servers on their limits. It does not
+// send requests.
 package pacing
 
 import (
@@ -31,7 +32,7 @@ type Ticket struct {
 // Waited returns how long a Ticket has waited in line, each time that it entered.
 func (t *Ticket) Waited() time.Duration { return t.waited }
 
-// An Outcome is what became of a request.
+// An Outcome is the outcome of a request, as its client sees it.
 type Outcome uint8
 
 // The outcomes of requests.
@@ -42,8 +43,8 @@ const (
 	Busy                  // the server could not for now: 503, UNAVAILABLE
 )
 
-// Said is what the answer to a request says.
-type Said struct {
+// A Response is the report of an answer to a request.
+type Response struct {
 	Outcome Outcome
 	Report  header.Report // its Retry matters if the request was Denied, or the server Busy
 }
@@ -94,7 +95,7 @@ func (s *Servers) Confirm(t *Ticket) bool {
 
 // Answered keeps what the answer to a request says. The request is then under way no longer; of an answer that says more later, as a stream does, Answered is called again.
 // It returns until when nothing may be sent, the zero time if something may be. That is what servers said: Enter waits up to a tenth longer, by chance, if there is time.
-func (s *Servers) Answered(t *Ticket, said Said) (until time.Time) {
+func (s *Servers) Answered(t *Ticket, response Response) (until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all[t.name] != t.server { // it was forgotten since
@@ -104,7 +105,7 @@ func (s *Servers) Answered(t *Ticket, said Said) (until time.Time) {
 	v.land(t)
 	v.expire(now)
 	before := v.blocked(now)
-	v.learn(said, t.flight, now)
+	v.learn(response, t.flight, now)
 	if until = v.blocked(now); until.After(before) {
 		v.stir(len(v.waiters))
 	} else {

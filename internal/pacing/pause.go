@@ -8,14 +8,14 @@ import (
 	"github.com/weirlimit/weir/httplimit/header"
 )
 
-// MostPause is the longest that nothing is sent to a server because it said so, unless requests would wait longer: then one may ask again.
+// MostPause is the longest pause that a server can cause, unless requests would wait longer.
 const MostPause = time.Hour
 
 // A pause is a time for which a server asks. It ends by chance: later than the server says, or sooner if that is longer than it may be, so that the clients of a server do not all
 // come back at once.
 type pause struct {
 	heard  time.Time
-	asked  time.Duration // as the server said
+	asked  time.Duration // by the server
 	chance time.Duration // a tenth of it at most, and at most ten seconds
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/weirlimit/weir/httplimit/header"
 )
 
-func deny(wait time.Duration) Said {
-	return Said{Denied, header.Report{Retry: true, RetryAfter: wait}}
+func deny(wait time.Duration) Response {
+	return Response{Denied, header.Report{Retry: true, RetryAfter: wait}}
 }
 
 // Pauses are longer by up to a tenth by chance, by no more than ten seconds, and never longer than they may be.
@@ -44,7 +44,7 @@ func TestPausesEndByChance(t *testing.T) {
 // What is added to a pause by chance counts neither for the longest wait nor for the deadline: who can wait for what the server says goes, before either is over.
 func TestChanceIsNotCounted(t *testing.T) {
 	for _, c := range []struct {
-		said           Said
+		said           Response
 		most, deadline time.Duration
 		last           time.Duration // when it goes, at the latest; 0: it can't wait
 		late           bool          // because of its deadline

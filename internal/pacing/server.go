@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// A server is what is known of a server: what it said, what is under way to it, and who waits.
+// A server has the reports of a server, the requests in flight to it, and the waiters.
 type server struct {
 	waiters []*waiter // in the order in which they came
 	flights []flight  // requests that were let go and are not answered, in order
 	sent    uint64    // the number of the last that was let go; when it was made, of the last that was let go to any server
 
-	longest time.Duration // that nothing is sent because of what it said
+	longest time.Duration // the longest pause that is kept
 	pause   pause         // of Retry-After
 	windows []window      // of RateLimit, each name once
-	back    comeback      // after the pause before
+	back    slowStart     // after the pause before
 }
 
 // A flight is a request that is under way.
@@ -24,12 +24,12 @@ type flight struct {
 	at     time.Time // when it was sent
 }
 
-// A window is what a server said of one limit.
+// A window is the last report of a server on one limit.
 type window struct {
 	limitName
-	left    int64  // as it last said
+	left    int64  // as in the last report
 	pause   pause  // how long that is so
-	sent    uint64 // how many requests had been let go when it said so: later ones it could not count
+	sent    uint64 // sequence number of the last request before the report
 	counted uint64 // flights up to this number are sure to be counted in left; others may not be
 	other   bool   // left counts something other than requests: it matters only when it is 0
 }
@@ -56,8 +56,8 @@ func (v *server) used(w window) bool {
 func (v *server) opens(now time.Time) time.Time {
 	v.expire(now)
 	at := v.end(v.pause)
-	if after, width := v.after(v.back.since), v.back.width; width > 0 && len(after) >= width {
-		at = later(at, after[len(after)-width].at.Add(settled))
+	if after, window := v.after(v.back.after), v.back.window; window > 0 && len(after) >= window {
+		at = later(at, after[len(after)-window].at.Add(settled))
 	}
 	for _, w := range v.windows {
 		if v.used(w) {

@@ -16,14 +16,14 @@ import (
 func TestServersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := Servers{}
-		ask := func(name string, said Said) {
+		ask := func(name string, response Response) {
 			var k Ticket
 			if err := s.Enter(t.Context(), name, time.Minute, &k); err != nil {
 				t.Fatal(err)
 			}
-			s.Answered(&k, said)
+			s.Answered(&k, response)
 		}
-		ask("plain", Said{Outcome: Served})
+		ask("plain", Response{Outcome: Served})
 		if len(s.all) != 0 {
 			t.Errorf("%d servers are kept that said nothing", len(s.all))
 		}
@@ -32,7 +32,7 @@ func TestServersAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 10 * mostServers {
-			ask(fmt.Sprint(i), Said{Denied, header.Report{Retry: true, RetryAfter: time.Hour}})
+			ask(fmt.Sprint(i), Response{Denied, header.Report{Retry: true, RetryAfter: time.Hour}})
 			if len(s.all) > 2*mostServers {
 				t.Fatalf("%d servers are kept", len(s.all))
 			}
@@ -42,7 +42,7 @@ func TestServersAreBounded(t *testing.T) {
 		}
 		time.Sleep(2 * time.Hour) // over, and forgotten when there is need
 		for i := range 2 * mostServers {
-			ask(fmt.Sprint("new", i), Said{Denied, header.Report{Retry: true, RetryAfter: time.Hour}})
+			ask(fmt.Sprint("new", i), Response{Denied, header.Report{Retry: true, RetryAfter: time.Hour}})
 		}
 		if len(s.all) > 2*mostServers {
 			t.Errorf("%d servers are kept", len(s.all))
@@ -62,7 +62,7 @@ func TestWaitersKeepTheirPlace(t *testing.T) {
 		if err := s.Enter(t.Context(), "s", time.Hour, &other); err != nil {
 			t.Fatal(err)
 		}
-		s.Answered(&other, Said{Denied, header.Report{Retry: true, RetryAfter: time.Minute}})
+		s.Answered(&other, Response{Denied, header.Report{Retry: true, RetryAfter: time.Minute}})
 		order := make(chan int, 3)
 		enter := func(i int) {
 			go func() {
@@ -71,7 +71,7 @@ func TestWaitersKeepTheirPlace(t *testing.T) {
 				}
 				order <- i
 				time.Sleep(time.Second)
-				s.Answered(&Tickets[i], Said{Outcome: Served})
+				s.Answered(&Tickets[i], Response{Outcome: Served})
 			}()
 			synctest.Wait()
 		}
@@ -140,10 +140,10 @@ func TestServerAgainstAModel(t *testing.T) {
 					o.expire(now)
 					if n < 0 {
 						pauseEnd = end
-						o.learn(Said{Denied, header.Report{Retry: true, RetryAfter: end.Sub(now)}}, k.flight, now)
+						o.learn(Response{Denied, header.Report{Retry: true, RetryAfter: end.Sub(now)}}, k.flight, now)
 						break
 					}
-					o.learn(Said{Served, header.Report{Limits: []header.State{{Name: "w", Remaining: n, Within: end.Sub(now)}}}}, k.flight, now)
+					o.learn(Response{Served, header.Report{Limits: []header.State{{Name: "w", Remaining: n, Within: end.Sub(now)}}}}, k.flight, now)
 					informed = informed || len(flying) == 0
 					break
 				}

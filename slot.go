@@ -12,24 +12,24 @@ import (
 	"github.com/weirlimit/weir/store"
 )
 
-// A turn is that of a request which is admitted, and which waits in Wait to start at a later time: that of a leaky-queue, or of another limit
-// that has taken its place while turns are waited for.
-type turn struct {
+// A slot is the place of an admitted request that waits in Wait for its start: of a leaky-queue, or of
+// another limit that has replaced one while requests wait for their slots.
+type slot struct {
 	place
-	again chan struct{} // has a signal when it has another place, or time
+	again chan struct{} // has a signal when the place or its start changes
 }
 
-// A place in the queue is a time to start, and the units that nobody else has from there on.
+// A place in the queue is a start, and the units taken for it.
 type place struct {
 	start time.Time
 	taken store.Taken
-	under *store.Bound // that it was taken under, by which it is given back
-	pace  Limit        // that the start goes by
+	under *store.Bound // of the take, and of its settlement
+	pace  Limit        // by which the start was computed
 }
 
-// takePlace is Take that can be undone, and that notes where in time the units are. A failure of the
-// store is that of all waiters of the key: w, which is nil outside Wait and Acquire, does not call a
-// store that has failed for another waiter just now.
+// takePlace is Take with a place, so that it can be undone. A failure of the store is that of all
+// waiters of the key: w, which is nil outside Wait and Acquire, does not call a store that has failed
+// for another waiter just now.
 func (l *Limiter) takePlace(ctx context.Context, b *store.Bound, key string, cost int64, w *waiter) (Decision, place, error) {
 	failure := l.lines.failure(w)
 	if failure == nil {
@@ -54,15 +54,16 @@ func (l *Limiter) placeUnder(ctx context.Context, b *store.Bound, key string, co
 	return d, place{start: asked.Add(d.Delay), taken: t, under: b, pace: b.Limit}, err
 }
 
-// takeTurn is Take that notes the turn of a request that is admitted, if that is still to come: that of a leaky-queue, and of any limit of a rate while others wait
-// for turns, behind which it goes. A turn that would come too late for the context is given back.
-func (l *Limiter) takeTurn(ctx context.Context, b *store.Bound, key string, cost int64, w *waiter) (Decision, *turn, error) {
+// takeSlot takes and, if the request must wait, returns its slot: under a leaky-queue, and under any
+// limit of a rate while others wait for slots, behind which it goes. A slot that would come too late
+// for the context is given back.
+func (l *Limiter) takeSlot(ctx context.Context, b *store.Bound, key string, cost int64, w *waiter) (Decision, *slot, error) {
 	d, p, err := l.takePlace(ctx, b, key, cost, w)
 	if err != nil || !d.Allowed || b.Limit.Algorithm != LeakyQueue && (b.Limit.Algorithm == Concurrent || !l.lines.queued(key)) {
 		return d, nil, err
 	}
-	t := &turn{place: p, again: make(chan struct{}, 1)}
-	wait, waits := l.addTurn(key, t)
+	t := &slot{place: p, again: make(chan struct{}, 1)}
+	wait, waits := l.addSlot(key, t)
 	switch {
 	case !waits:
 		return d, nil, nil
@@ -72,8 +73,8 @@ func (l *Limiter) takeTurn(ctx context.Context, b *store.Bound, key string, cost
 	return d, t, nil
 }
 
-// awaitTurn waits until the turn starts.
-func (l *Limiter) awaitTurn(ctx context.Context, key string, t *turn) error {
+// awaitSlot waits until the slot starts.
+func (l *Limiter) awaitSlot(ctx context.Context, key string, t *slot) error {
 	for {
 		wait := time.Until(l.lines.start(t))
 		if wait <= 0 {
@@ -86,16 +87,16 @@ func (l *Limiter) awaitTurn(ctx context.Context, key string, t *turn) error {
 	}
 }
 
-// giveUp hands the turn's place on. The context has ended, but what it asked for must be undone all the same.
-func (l *Limiter) giveUp(ctx context.Context, key string, t *turn, why error) error {
-	if err := l.handOn(context.WithoutCancel(ctx), key, l.lines.removeTurn(key, t)); err != nil {
+// giveUp hands the slot's place on, also when the context has ended.
+func (l *Limiter) giveUp(ctx context.Context, key string, t *slot, why error) error {
+	if err := l.handOn(context.WithoutCancel(ctx), key, l.lines.removeSlot(key, t)); err != nil {
 		return err
 	}
 	return why
 }
 
-// handOn gives a place, if its time has not come, to those who wait behind it. The last of them leaves a place at the
-// end, which goes back to the store if nobody else has one behind it.
+// handOn gives a place, if its time has not come, to the waiters behind it. The last of them leaves a
+// place at the end, which goes back to the store if no later place was taken.
 func (l *Limiter) handOn(ctx context.Context, key string, p place) error {
 	p = l.lines.moveUp(key, p)
 	end, timed := p.taken.End()
@@ -115,45 +116,45 @@ func (l *Limiter) handOn(ctx context.Context, key string, p place) error {
 // queued reports whether the place has a time of its own in a leaky-queue. Others only wait for those.
 func (p place) queued() bool { return p.under.Limit.Algorithm == LeakyQueue }
 
-// queued reports whether any wait for their turn.
+// queued reports whether any wait for their slot.
 func (ls *lines) queued(key string) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	n := ls.byKey[key]
-	return n != nil && len(n.turns) > 0
+	return n != nil && len(n.slots) > 0
 }
 
-func (ls *lines) start(t *turn) time.Time {
+func (ls *lines) start(t *slot) time.Time {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return t.start
 }
 
-// addTurn puts a turn behind all others, also when the limit has changed and the next one knows of less that is under way than there is. It returns the
-// wait for it. A turn that is now is not put anywhere if there are no others.
-func (l *Limiter) addTurn(key string, t *turn) (wait time.Duration, waits bool) {
+// addSlot puts a slot behind all others, also when the limit has changed and the next one knows of less that is under way than there is. It returns the
+// wait for it. A slot that is now is not put anywhere if there are no others.
+func (l *Limiter) addSlot(key string, t *slot) (wait time.Duration, waits bool) {
 	l.lines.mu.Lock()
 	defer l.lines.mu.Unlock()
 	n := l.lines.at(key)
 	free := n.last.over()
-	if last := len(n.turns) - 1; last >= 0 {
-		free = n.turns[last].over()
+	if last := len(n.slots) - 1; last >= 0 {
+		free = n.slots[last].over()
 	}
 	if t.start.Before(free) {
 		t.start = free
 	}
-	if len(n.turns) == 0 && !time.Now().Before(t.start) {
+	if len(n.slots) == 0 && !time.Now().Before(t.start) {
 		l.lines.tidy(key, n)
 		return 0, false
 	}
-	n.turns = append(n.turns, t)
+	n.slots = append(n.slots, t)
 	if b := l.bound.Load(); b != t.under { // it has changed since this one asked
 		n.hasten(b)
 	}
 	return time.Until(t.start), true
 }
 
-// hasten gives earlier times to turns that wait at a slower pace than that of the next limit, if it is one of a rate: all that is still to come of the wait goes by
+// hasten gives earlier times to slots that wait at a slower pace than that of the next limit, if it is one of a rate: all that is still to come of the wait goes by
 // at the next pace. None goes before the one ahead of it has had its time. The caller holds the mutex.
 func (n *line) hasten(next *store.Bound) {
 	if next.Limit.Algorithm == Concurrent {
@@ -163,8 +164,8 @@ func (n *line) hasten(next *store.Bound) {
 	if last := &n.last; last.under != nil && pace.Cmp(interval(last.pace)) < 0 {
 		last.pace = next.Limit
 	}
-	free := n.last.over() // when the turn ahead has had its time
-	for _, t := range n.turns {
+	free := n.last.over() // when the slot ahead has had its time
+	for _, t := range n.slots {
 		if old := interval(t.pace); pace.Cmp(old) < 0 && now.Before(t.start) {
 			t.start, t.pace = later(now.Add(stretch(t.start.Sub(now), old, pace)), free), next.Limit
 			signal(t.again)
@@ -201,9 +202,9 @@ func stretch(wait time.Duration, from, to *big.Rat) time.Duration {
 	return time.Duration(ns.Int64() + int64(rest.Sign()))
 }
 
-// behind returns the index of the first turn that starts later.
+// behind returns the index of the first slot that starts later.
 func (n *line) behind(start time.Time) int {
-	i, _ := slices.BinarySearchFunc(n.turns, start, func(t *turn, start time.Time) int {
+	i, _ := slices.BinarySearchFunc(n.slots, start, func(t *slot, start time.Time) int {
 		if t.start.After(start) {
 			return 1
 		}
@@ -212,8 +213,8 @@ func (n *line) behind(start time.Time) int {
 	return i
 }
 
-// removeTurn takes a turn out, and returns its place.
-func (ls *lines) removeTurn(key string, t *turn) place {
+// removeSlot takes a slot out, and returns its place.
+func (ls *lines) removeSlot(key string, t *slot) place {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	n := ls.at(key)
@@ -222,9 +223,9 @@ func (ls *lines) removeTurn(key string, t *turn) place {
 	return t.place
 }
 
-// begin takes a turn out whose time has come. Once the limit has changed, the line remembers it until it has had its time: under the next limit the store
+// begin takes a slot out whose time has come. Once the limit has changed, the line remembers it until it has had its time: under the next limit the store
 // may let another one go earlier.
-func (ls *lines) begin(key string, t *turn) {
+func (ls *lines) begin(key string, t *slot) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	n := ls.at(key)
@@ -245,13 +246,13 @@ func (ls *lines) forget(key string) {
 	}
 }
 
-func (n *line) remove(t *turn) {
-	if i := slices.Index(n.turns, t); i >= 0 {
-		n.turns = slices.Delete(n.turns, i, i+1)
+func (n *line) remove(t *slot) {
+	if i := slices.Index(n.slots, t); i >= 0 {
+		n.slots = slices.Delete(n.slots, i, i+1)
 	}
 }
 
-// moveUp gives a place that is still to come to the next turn behind it, that one's to the next, and so on, and returns
+// moveUp gives a place that is still to come to the next slot behind it, that one's to the next, and so on, and returns
 // the place that is then left. A request moves up only into a place of its own size.
 func (ls *lines) moveUp(key string, left place) place {
 	ls.mu.Lock()
@@ -260,7 +261,7 @@ func (ls *lines) moveUp(key string, left place) place {
 	if n == nil || !time.Now().Before(left.start) {
 		return left
 	}
-	for _, next := range n.turns[n.behind(left.start):] {
+	for _, next := range n.slots[n.behind(left.start):] {
 		if next.taken.Cost != left.taken.Cost {
 			break
 		}

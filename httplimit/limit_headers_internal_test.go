@@ -9,9 +9,9 @@ import (
 	"github.com/weirlimit/weir"
 )
 
-// What is told of many limits is kept, and what is kept of more than can be is bounded, and each limit's own.
-func TestWhatIsToldOfManyLimits(t *testing.T) {
-	var c tellings
+// The headers of many limits are cached, within a bound, and each limit has its own.
+func TestHeadersOfManyLimits(t *testing.T) {
+	var c limitHeadersCache
 	each := func(many int, count int64) {
 		for i := range many {
 			name, limit := fmt.Sprint("plan", i), weir.Limit{Algorithm: weir.TokenBucket, Count: count, Period: time.Minute}
@@ -30,7 +30,7 @@ func TestWhatIsToldOfManyLimits(t *testing.T) {
 		}
 		return n
 	}
-	for _, many := range []int{1, 40, 300, 3 * mostTold, 300} {
+	for _, many := range []int{1, 40, 300, 3 * mostLimits, 300} {
 		for _, count := range []int64{600, 601, mostRecent + 1, 600} {
 			each(many, count)
 			if n := tables(); n != c.tables || n > mostTables {
@@ -63,7 +63,7 @@ var names = func() (n [300]string) {
 
 // A limit that changes has its values kept as before, however often it does.
 func TestValuesAreKeptOfALimitThatChanges(t *testing.T) {
-	var c tellings
+	var c limitHeadersCache
 	for i := range int64(3 * mostTables) {
 		limit := weir.Limit{Algorithm: weir.TokenBucket, Count: 100 + i, Period: time.Minute}
 		if c.of("calls", limit).recent == nil || !c.last.Load().is("calls", limit) {

@@ -14,9 +14,10 @@ const (
 	rateLimit  = "Ratelimit"
 )
 
-// tell sets the header fields that tell what stands for the limits. It reports whether others have told of theirs before.
-func (m *middleware) tell(h http.Header, a *admission.Admission) (joins bool) {
-	if m.headers == header.Draft11 && m.tellOne(h, a) {
+// writeHeaders sets the header fields of the limits. It reports whether another middleware has set such
+// fields before.
+func (m *middleware) writeHeaders(h http.Header, a *admission.Admission) (joins bool) {
+	if m.headers == header.Draft11 && m.writeOne(h, a) {
 		return false
 	}
 	joins = h[rateLimit] != nil
@@ -29,18 +30,19 @@ func (m *middleware) tell(h http.Header, a *admission.Admission) (joins bool) {
 	return joins
 }
 
-// tellOne is tell for what nearly all requests are: those that one limit decides, and of which nobody has told anything yet. It reports whether this is one.
-func (m *middleware) tellOne(h http.Header, a *admission.Admission) bool {
+// writeOne is writeHeaders for a request with one limit, and without fields of another middleware, as
+// nearly all are. It reports whether this is one.
+func (m *middleware) writeOne(h http.Header, a *admission.Admission) bool {
 	if h[ratePolicy] != nil || h[rateLimit] != nil {
 		return false
 	}
-	var t *told
+	var t *limitHeaders
 	var values []string
 	for s := range a.Each() {
 		if t != nil {
 			return false
 		}
-		t = m.told.of(s.Name, s.Limit)
+		t = m.limits.of(s.Name, s.Limit)
 		values = t.values(&s.Decision)
 	}
 	if t != nil {

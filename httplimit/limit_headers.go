@@ -11,31 +11,31 @@ import (
 	"github.com/weirlimit/weir/httplimit/header"
 )
 
-// told is what stays the same of what is told of a limit, and values of RateLimit that were told lately: most are told again. Who serves a request must not change values of a
-// header in place, and so they are shared.
-type told struct {
+// limitHeaders caches the formatted header values of one limit, and recent values of RateLimit: most
+// recur. Handlers must not change values of a header in place, so requests share them.
+type limitHeaders struct {
 	name   string
 	limit  weir.Limit
 	line   *header.Line
-	policy []string                // with no room for a second value: who adds one makes a slice of his own
+	policy []string                // without spare capacity, so that an append copies it
 	recent []atomic.Pointer[value] // by what remains
 }
 
-// Bounds on what is kept.
+// Bounds of the cache.
 const (
-	mostTold   = 1024 // limits
-	mostTables = 32   // of them with values
-	mostRecent = 1024 // the capacity of the largest of those: with more, what remains is hardly ever what it was
+	mostLimits = 1024
+	mostTables = 32   // limits with recent values
+	mostRecent = 1024 // the largest capacity with recent values: beyond it values hardly recur
 )
 
-// A value is one of RateLimit, and the slice that a header has it in, in one piece.
+// A value is a value of RateLimit, and the slice that a header has it in, in one allocation.
 type value struct {
 	values [1]string
 	text   [64]byte
 }
 
 // values returns the value of RateLimit, as a header has it.
-func (t *told) values(d *weir.Decision) []string {
+func (t *limitHeaders) values(d *weir.Decision) []string {
 	var buf [len(value{}.text)]byte
 	text := t.line.Append(buf[:0], d)
 	keep := d.Remaining >= 0 && d.Remaining < int64(len(t.recent))
@@ -57,24 +57,25 @@ func (t *told) values(d *weir.Decision) []string {
 	return v.values[:]
 }
 
-// tellings are what was told of the last limits, by their names. Of a limiter there is one until its limit changes; policies have as many as they have limits and plans.
-type tellings struct {
-	last   atomic.Pointer[told]
-	others [mostTold]atomic.Pointer[told]
+// A limitHeadersCache caches the headers of limits by their names: of a limiter one until its limit
+// changes, of policies one for each of their limits and plans.
+type limitHeadersCache struct {
+	last   atomic.Pointer[limitHeaders]
+	others [mostLimits]atomic.Pointer[limitHeaders]
 
-	mu     sync.Mutex // of who puts something in place of another
+	mu     sync.Mutex // held to replace an entry
 	tables int
 }
 
 var seed = maphash.MakeSeed()
 
-// of returns what is kept of the limit, which is in one of two places.
-func (c *tellings) of(name string, limit weir.Limit) *told {
+// of returns the headers of the limit, which are in one of two places.
+func (c *limitHeadersCache) of(name string, limit weir.Limit) *limitHeaders {
 	if last := c.last.Load(); last.is(name, limit) {
 		return last
 	}
 	hash := maphash.String(seed, name)
-	first, second := &c.others[hash%mostTold], &c.others[hash>>32%mostTold]
+	first, second := &c.others[hash%mostLimits], &c.others[hash>>32%mostLimits]
 	if t := first.Load(); t.is(name, limit) {
 		return t
 	}
@@ -82,13 +83,14 @@ func (c *tellings) of(name string, limit weir.Limit) *told {
 		return t
 	}
 	line := header.Of(name, limit)
-	t := &told{name: name, limit: limit, line: line, policy: []string{line.Policy()}[:1:1]}
+	t := &limitHeaders{name: name, limit: limit, line: line, policy: []string{line.Policy()}[:1:1]}
 	c.keep(t, first, second)
 	return t
 }
 
-// keep puts what is told of a limit where the same name's was, or where nothing was, or in place of one of the two others: which is left to chance, so that those that are told of again find a place each.
-func (c *tellings) keep(t *told, first, second *atomic.Pointer[told]) {
+// keep stores the headers of a limit in place of those of the same name, or in a free place, or in place
+// of one of the two others, at random, so that limits that recur find a place each.
+func (c *limitHeadersCache) keep(t *limitHeaders, first, second *atomic.Pointer[limitHeaders]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	place, one, other := first, first.Load(), second.Load()
@@ -110,6 +112,6 @@ func (c *tellings) keep(t *told, first, second *atomic.Pointer[told]) {
 	}
 }
 
-func (t *told) is(name string, limit weir.Limit) bool {
+func (t *limitHeaders) is(name string, limit weir.Limit) bool {
 	return t != nil && t.name == name && t.limit == limit
 }

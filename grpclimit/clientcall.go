@@ -12,21 +12,21 @@ import (
 	"github.com/weirlimit/weir/internal/pacing"
 )
 
-// A passage is one call on its way, however many times it is sent.
-type passage struct {
+// A clientCall is one call of a client, however many times it is sent.
+type clientCall struct {
 	client      *Client
 	server      string // what servers say is kept under it
 	key, method string
 	ticket      pacing.Ticket
 }
 
-func (c *Client) passage(ctx context.Context, target, method string) *passage {
+func (c *Client) call(ctx context.Context, target, method string) *clientCall {
 	key := c.opts.Key(ctx, target, method)
-	return &passage{client: c, server: method + " " + key, key: key, method: method}
+	return &clientCall{client: c, server: method + " " + key, key: key, method: method}
 }
 
 // begin waits until the call may be sent: by what the server has said, and if it is paced, by the limiter. What the server says in the meantime stands too.
-func (p *passage) begin(ctx context.Context, message any, paced bool) error {
+func (p *clientCall) begin(ctx context.Context, message any, paced bool) error {
 	c := p.client
 	for {
 		if err := c.servers.Enter(ctx, p.server, p.rest(), &p.ticket); err != nil {
@@ -47,10 +47,10 @@ func (p *passage) begin(ctx context.Context, message any, paced bool) error {
 }
 
 // rest is what is left of MaxWait.
-func (p *passage) rest() time.Duration { return max(0, p.client.opts.MaxWait-p.ticket.Waited()) }
+func (p *clientCall) rest() time.Duration { return max(0, p.client.opts.MaxWait-p.ticket.Waited()) }
 
 // paceOrLeave waits for the limiter. If the call does not pass, not even by a panic, its ticket is given back.
-func (p *passage) paceOrLeave(ctx context.Context, message any) (cost int64, err error) {
+func (p *clientCall) paceOrLeave(ctx context.Context, message any) (cost int64, err error) {
 	passes := false
 	defer func() {
 		if !passes {
@@ -63,7 +63,7 @@ func (p *passage) paceOrLeave(ctx context.Context, message any) (cost int64, err
 }
 
 // pace waits for the limiter. If that has been set to a concurrent limit since, nothing is sent: what was taken of it would be taken for as long as a lease.
-func (p *passage) pace(ctx context.Context, message any) (cost int64, err error) {
+func (p *clientCall) pace(ctx context.Context, message any) (cost int64, err error) {
 	opts := &p.client.opts
 	cost = 1
 	if opts.Cost != nil {
@@ -79,7 +79,7 @@ func (p *passage) pace(ctx context.Context, message any) (cost int64, err error)
 }
 
 // send sends a unary call, and keeps what the answer says. It reports whether the call is one to send again: its refusal says when, and it can wait so long.
-func (p *passage) send(ctx context.Context, invoke func(...grpc.CallOption) error) (again bool, err error) {
+func (p *clientCall) send(ctx context.Context, invoke func(...grpc.CallOption) error) (again bool, err error) {
 	var head, trailer metadata.MD
 	returned := false
 	defer func() {
@@ -94,8 +94,8 @@ func (p *passage) send(ctx context.Context, invoke func(...grpc.CallOption) erro
 }
 
 // answered keeps what the answer to the call says. It reports whether it is a refusal that says when the call can pass, and until when nothing is to be sent.
-func (p *passage) answered(err error, head, trailer metadata.MD) (refused bool, until time.Time) {
-	said := saidBy(err, head, trailer)
-	until = p.client.servers.Answered(&p.ticket, said)
-	return said.Report.Retry && (said.Outcome == pacing.Denied || said.Outcome == pacing.Busy), until
+func (p *clientCall) answered(err error, head, trailer metadata.MD) (refused bool, until time.Time) {
+	response := responseOf(err, head, trailer)
+	until = p.client.servers.Answered(&p.ticket, response)
+	return response.Report.Retry && (response.Outcome == pacing.Denied || response.Outcome == pacing.Busy), until
 }

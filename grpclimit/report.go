@@ -13,19 +13,19 @@ import (
 	"github.com/weirlimit/weir/internal/pacing"
 )
 
-// saidBy is what an answer says of when others may come: a RetryInfo, or else fields of HTTP.
-func saidBy(err error, head, trailer metadata.MD) pacing.Said {
-	said := pacing.Said{Outcome: outcomeOf(status.Code(err)), Report: read(head, trailer)}
+// responseOf returns the report of an answer on when to send more: a RetryInfo, or fields of HTTP.
+func responseOf(err error, head, trailer metadata.MD) pacing.Response {
+	response := pacing.Response{Outcome: outcomeOf(status.Code(err)), Report: read(head, trailer)}
 	if wait, ok := retryInfoOf(err); ok {
-		said.Report.Retry, said.Report.RetryAfter = true, wait
+		response.Report.Retry, response.Report.RetryAfter = true, wait
 	}
-	if said.Outcome == pacing.Denied && !said.Report.Retry && len(said.Report.Limits) == 0 {
-		said.Outcome = pacing.Failed // it is not known to be of a limit: a message that is too large has that code too
+	if response.Outcome == pacing.Denied && !response.Report.Retry && len(response.Report.Limits) == 0 {
+		response.Outcome = pacing.Failed // it is not known to be of a limit: a message that is too large has that code too
 	}
-	return said
+	return response
 }
 
-// outcomeOf is what became of a call that was answered with a code.
+// outcomeOf returns the outcome of a call with a code.
 func outcomeOf(code codes.Code) pacing.Outcome {
 	switch code {
 	case codes.ResourceExhausted:

@@ -48,10 +48,9 @@ func (l *limited) refuse(w http.ResponseWriter, r *http.Request, a *admission.Ad
 
 // respondBy answers by the server's own function. What that writes without a status has the refusal's, and so has nothing at all: what is refused is never a 200 by oversight.
 func (l *limited) respondBy(w http.ResponseWriter, r *http.Request, refusal Refusal) {
-	seen := answer{otherwise: refusal.Status}
-	watched := seen.watch(w)
-	l.respond(watched, r, refusal)
-	seen.begin()
+	record := recorder{fallback: refusal.Status}
+	l.respond(record.wrap(w), r, refusal)
+	record.begin()
 }
 
 // retryAfter is after how long the same request may pass, or 0 if that is not known.
