@@ -80,14 +80,6 @@ func (c *conn) overdueLogin(now time.Time) bool {
 	return since != 0 && now.Sub(time.Unix(0, since)) >= c.server.options.AuthTimeout
 }
 
-// parser returns the parser of the next command: a connection without a user has short commands.
-func (c *conn) parser() *parser {
-	if c.session != nil && c.user == nil {
-		return &c.server.logins
-	}
-	return &c.server.parser
-}
-
 // permits reports whether the user has the right to a command, and replies otherwise.
 func (c *conn) permits(cmd *command) bool {
 	switch c.identify(); {

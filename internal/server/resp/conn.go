@@ -207,3 +207,138 @@ func (c *conn) close() {
 	c.publish()
 	c.server.forget(c)
 }
+
+// parser returns the parser of the next command: a connection without a user has short commands.
+func (c *conn) parser() *parser {
+	if c.session != nil && c.user == nil {
+		return &c.server.logins
+	}
+	return &c.server.parser
+}
+
+// publish shows the counts of the connection to Stats. Only the connection writes there.
+func (c *conn) publish() { c.shown.Set(&c.counts) }
+
+// drainBegins returns the time during a shutdown, and zero before: a look at the clock is dear.
+func (c *conn) drainBegins() (now time.Time) {
+	if c.server.closingSince.Load() != nil {
+		now = time.Now()
+	}
+	return now
+}
+
+// drainLater puts off the end of reading by the time since begin, or if that is zero, since the shutdown began.
+func (c *conn) drainLater(begin time.Time) {
+	since := c.server.closingSince.Load()
+	if since == nil {
+		return
+	}
+	if begin.IsZero() {
+		begin = *since
+	}
+	c.waited += time.Since(begin)
+	c.server.mu.Lock() // drain has set its own deadline
+	defer c.server.mu.Unlock()
+	_ = c.net.SetReadDeadline(since.Add(drainTime + c.waited))
+}
+
+// makeRoom makes room for more input. The buffer begins small. It grows to the usual size when a read fills it, and
+// further only for a command that is longer, as that arrives; after such a command it goes back.
+func (c *conn) makeRoom() {
+	left := c.end - c.start
+	switch size := len(c.in); {
+	case size == 0:
+		c.resize(leastInput)
+	case left == size:
+		c.resize(2 * size)
+	case c.end == size && size < usualInput:
+		c.resize(usualInput)
+	case size > usualInput && max(left, c.need) < usualInput:
+		c.resize(usualInput)
+	default:
+		c.shift(c.in)
+	}
+}
+
+func (c *conn) resize(size int) {
+	if !c.hold(size) {
+		c.fail("ERR too many long commands are arriving at once, try again")
+		c.closing = true
+		return
+	}
+	c.shift(make([]byte, size))
+	c.unpin()
+	c.large.Store(true)
+}
+
+// shift moves the input that is left to the start of a buffer, which may be the one that it is in.
+func (c *conn) shift(to []byte) {
+	c.end = copy(to, c.in[c.start:c.end])
+	c.start, c.in = 0, to
+}
+
+// unpin drops the arguments of the last command, which would keep their buffer alive.
+func (c *conn) unpin() {
+	c.scratch = nil
+	clear(c.args[:cap(c.args)])
+	c.args = c.args[:0]
+}
+
+// hold accounts for a buffer of this size in place of the one there is. It returns false if there may not be one.
+func (c *conn) hold(size int) bool {
+	return c.account(beyond(size, usualInput) - beyond(len(c.in), usualInput))
+}
+
+// holdReplies accounts for replies of this size, in place of those before. It returns false if there may not be so many:
+// clients that do not read would otherwise make the server hold as much as they ask for.
+func (c *conn) holdReplies(size int) bool {
+	now := beyond(size, usualOutput)
+	if !c.account(now - c.held) {
+		return false
+	}
+	c.held = now
+	return true
+}
+
+// addressShare is the part of MaxBuffered for the clients of one address.
+const addressShare = 4
+
+// account adds to the bytes held for all clients, and for the client's address.
+// It returns false, and adds nothing, if either would be too much.
+func (c *conn) account(more int64) bool {
+	if more == 0 {
+		return true
+	}
+	s := c.server
+	if more < 0 {
+		s.freed.Add(-more)
+	}
+	if !c.source.Hold(more, s.options.MaxBuffered/addressShare) {
+		return false
+	}
+	if s.buffered.Add(more) > s.options.MaxBuffered && more > 0 {
+		s.buffered.Add(-more)
+		c.source.Hold(-more, 0)
+		return false
+	}
+	return true
+}
+
+func beyond(size, usual int) int64 { return int64(max(0, size-usual)) }
+
+// read waits for input. While nothing comes, sweep may wake it, and the connection gives its
+// buffers back.
+func (c *conn) read() (n int, err error) {
+	if id := c.unfinishedID(); c.unfinished.Load() != id {
+		c.unfinished.Store(id)
+	}
+	c.rounds.Add(1)
+	defer c.rounds.Add(1)
+	for {
+		n, err = c.net.Read(c.in[c.end:])
+		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) || !c.awoken.Swap(false) {
+			return n, err
+		}
+		c.shrink()
+	}
+}

@@ -59,29 +59,6 @@ func (s *Server) drain() {
 	}
 }
 
-// drainBegins returns the time during a shutdown, and zero before: a look at the clock is dear.
-func (c *conn) drainBegins() (now time.Time) {
-	if c.server.closingSince.Load() != nil {
-		now = time.Now()
-	}
-	return now
-}
-
-// drainLater puts off the end of reading by the time since begin, or if that is zero, since the shutdown began.
-func (c *conn) drainLater(begin time.Time) {
-	since := c.server.closingSince.Load()
-	if since == nil {
-		return
-	}
-	if begin.IsZero() {
-		begin = *since
-	}
-	c.waited += time.Since(begin)
-	c.server.mu.Lock() // drain has set its own deadline
-	defer c.server.mu.Unlock()
-	_ = c.net.SetReadDeadline(since.Add(drainTime + c.waited))
-}
-
 // linger ends the connection. In a shutdown it waits as long as the client goes on, because it may have been told to
 // end in the middle of a long pipeline.
 func (c *conn) linger() {
@@ -166,3 +143,54 @@ func (s *Server) overdue(c *conn, now time.Time) (why guard.Reason, cut bool) {
 
 // activity is what changes when a connection does something.
 type activity struct{ rounds, writes uint64 }
+
+const (
+	// collectSize is how many bytes of long buffers are freed before the memory for them is
+	// returned to the operating system, and collectTime how often that happens at most.
+	collectSize = 32 << 20
+	collectTime = time.Minute
+)
+
+// collect returns the memory of freed long buffers. A quiet server would otherwise keep the memory
+// for minutes, because its allocations start no collection.
+func (s *Server) collect(now time.Time) {
+	s.mu.Lock()
+	due := s.freed.Load() >= collectSize && now.Sub(s.collected) >= collectTime
+	if due {
+		s.freed.Store(0)
+		s.collected = now
+	}
+	s.mu.Unlock()
+	if due {
+		s.freeMemory()
+	}
+}
+
+// unfinishedID returns the number of a transaction with memory beyond the usual, or the number of a
+// command that has arrived in part, or 0. Input byte by byte does not change the number.
+func (c *conn) unfinishedID() uint64 {
+	const transaction = 1 << 63
+	switch {
+	case c.pending.open && cap(c.pending.queue) > usualInput:
+		return transaction | uint64(c.pending.began+1)
+	case c.end > c.start:
+		return uint64(c.counts.Requests + 1)
+	}
+	return 0
+}
+
+// shrink gives back the buffers of an idle connection, and resets the deadline of its read.
+func (c *conn) shrink() {
+	if c.start == c.end {
+		c.resize(idleInput)
+		c.args, c.out.buf, c.queue, c.requests, c.decisions, c.limit = nil, nil, nil, nil, nil, nil
+		c.large.Store(false)
+	}
+	c.server.mu.Lock() // drain sets a deadline of its own
+	defer c.server.mu.Unlock()
+	var deadline time.Time
+	if since := c.server.closingSince.Load(); since != nil {
+		deadline = since.Add(drainTime + c.waited)
+	}
+	_ = c.net.SetReadDeadline(deadline)
+}

@@ -159,6 +159,3 @@ func (s *Server) Stats() operation.Stats {
 	}
 	return stats
 }
-
-// publish shows the counts of the connection to Stats. Only the connection writes there.
-func (c *conn) publish() { c.shown.Set(&c.counts) }
