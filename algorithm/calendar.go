@@ -11,6 +11,17 @@ import (
 	"time"
 )
 
+// Calendar counts the units of the current day, week, month or year of a calendar, in a time zone, and denies what would
+// bring the count above Count. It is [FixedWindow] on the grid that people live by: a day has 23 to 25 hours, a month 28 to 31 days. What is
+// a window's first instant where clocks are set is said at [Unit].
+//
+//   - Bound: 2q in any interval that is shorter than the shortest window: q just before an edge of the grid and q just after.
+//   - Reaction: q units, or 2q if an edge comes between.
+//   - State: two words, the window's first instant and its count.
+//   - Use: for quotas that are sold by the month, and those that people read on a calendar or a bill.
+//   - Source: E. M. Reingold and N. Dershowitz, "Calendrical Calculations", 1997, on units of unequal length; the time zones are IANA's.
+const Calendar Algorithm = "calendar"
+
 // A Unit is one of the calendar's. Each begins at its first instant on the clocks of the time zone: where they are set forward over it,
 // at the instant at which they are set; where they show it twice, at the first time.
 //
@@ -129,6 +140,20 @@ func (l Limit) calendarText() string {
 		text += " anchor=" + strconv.FormatInt(l.Anchor, 10)
 	}
 	return text
+}
+
+// canonicalCalendar fills in the defaults of a calendar limit.
+func (l Limit) canonicalCalendar() Limit {
+	if l.Zone == "" {
+		l.Zone = utc
+	}
+	if l.Anchor == 0 {
+		l.Anchor = l.Unit.anchor()
+	}
+	if l.Period == 0 {
+		l.Period = l.Unit.nominal()
+	}
+	return l
 }
 
 // validateCalendar checks the fields of a canonical calendar limit.

@@ -8,7 +8,7 @@ import (
 // When the limit of a name changes, these hold, whatever the limits and however often they change:
 //
 //   - A change gives no fresh budget: what was used stays used.
-//   - While limits alternate on a key, no more is admitted at one instant than the largest capacity, and units come back no
+//   - While limits alternate on a key, no more is admitted at one Span than the largest capacity, and units come back no
 //     faster than under the fastest of the limits. Between fixed windows of different grids it is at most the sum of the limits.
 //   - A client that keeps asking meanwhile gets the rate of the slowest of the limits, or more: within the linear family less
 //     a tick for each change, and between limits of one algorithm and period exactly. Otherwise each change may start the wait
@@ -81,12 +81,8 @@ func (o *opened) wait(p *Program, cost, now int64) (ticks time.Duration) {
 // countsAs reports whether a state means the same under both limits, which differ in their counts at most.
 func (p *Program) countsAs(q *Program) bool {
 	a, b := p.limit, q.limit
-	switch a.Algorithm {
-	case FixedWindow, QuotaReset, SlidingLog, SlidingWindow, SlidingBuckets, Exponential, Concurrent, Calendar:
-		a.Count, a.Strict, a.nanoseconds = b.Count, b.Strict, b.nanoseconds
-		return a == b
-	}
-	return false
+	a.Count, a.Strict, a.nanoseconds = b.Count, b.Strict, b.nanoseconds
+	return a == b && a.Algorithm.kind().counts
 }
 
 // convert makes the record one of p, in which as many units are used, up to the capacity.
@@ -126,11 +122,11 @@ func (p *Program) end(q *Program, end, now int64) int64 {
 	if !to || !from || end <= now {
 		return end
 	}
-	span := instant{ticks: end - now}
-	if old.less(old.depth, span) {
+	span := Span{Ticks: end - now}
+	if old.depth.less(span) {
 		span = old.depth
 	}
-	return now + m.from(old, span).ticks
+	return now + m.from(old, span).Ticks
 }
 
 // A usage is the units that are used under a limit, for a limit that takes its place.

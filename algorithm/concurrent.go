@@ -2,6 +2,17 @@ package algorithm
 
 import "slices"
 
+// Concurrent admits a unit if fewer than Count are in flight. Each is in flight until it is released, with a [Cancel] of its End, or
+// its lease of Period is over because who held it has died. It is [SlidingLog] with units that are given back, and its
+// RetryAfter is when the oldest lease ends: a release may make room sooner.
+//
+//   - Bound: q in flight, of those that are released or renewed within their lease; q admitted in any lease without a release.
+//   - Reaction: q units.
+//   - State: two words for each instant at which units in flight were admitted: up to 2q. Count is at most [MaxLogCount].
+//   - Use: where the work is what must be bounded, not how often it begins: uploads, reports, connections to a database.
+//   - Source: C. Gray and D. Cheriton, "Leases: An Efficient Fault-Tolerant Mechanism for Distributed File Cache Consistency", 1989.
+const Concurrent Algorithm = "concurrent"
+
 // concurrent is a log of leases, each of which can be given back by its end. A lease taken under
 // a limit of a different length keeps its end. A new lease never ends before the others.
 //

@@ -16,9 +16,23 @@ func ExampleProgram_Interval() {
 	window, _ := algorithm.Compile(algorithm.MustParseLimit("fixed-window 7/1s"), time.Microsecond)
 	fmt.Println(window.Interval())
 	// Output:
-	// 1000000 7 true
-	// 2285714286 16000 true
-	// 0 0 false
+	// {1000000 7} true
+	// {2285714286 16000} true
+	// {0 0} false
+}
+
+func ExampleInterval_Times() {
+	program, _ := algorithm.Compile(algorithm.MustParseLimit("7/1s"), time.Microsecond)
+	interval, _ := program.Interval()
+	fmt.Println(interval.Times(7), interval.Times(2))
+	// Output: {1000000 0} {285714 2}
+}
+
+func ExampleInterval_Minus() {
+	program, _ := algorithm.Compile(algorithm.MustParseLimit("7/1s"), time.Microsecond)
+	interval, _ := program.Interval()
+	fmt.Println(interval.Minus(interval.Times(7), interval.Times(2)))
+	// Output: {714285 5}
 }
 
 func ExampleProgram_Check() {

@@ -6,6 +6,20 @@ import (
 	"time"
 )
 
+// Exponential measures the rate of a key, in units per Period, as an exponentially weighted moving average, and denies
+// what would bring it above Count. After dt, with x = dt/Period, a request of cost c makes the rate r into
+// r·e^−x + c·(1−e^−x)/x, or c if that is more. Denied requests don't count, unless Strict: then a client that keeps
+// asking too often stays out until it asks less.
+//
+//   - Bound: q+⌊L/T⌋ in any closed interval.
+//   - Reaction: a·q·ln(a/(a−1)) units, rounded down: just above the limit much sooner than a token bucket, 2.6q
+//     against 11q at 1.1 times it.
+//   - State: two words, the last request's time and the rate.
+//   - Use: where the measured rate is worth knowing, or a client should have to slow down, not only wait (strict).
+//     It computes in float64, in a fixed order of operations; Count is at most [MaxRateCount].
+//   - Source: T. Finch, "exponential rate limiting", dotat.at, 2024, after his ratelimit in the Exim mail server.
+const Exponential Algorithm = "exponential"
+
 // exponential measures the rate of a key as an exponentially weighted moving average, in units per period, and
 // denies a request that would bring it above the limit.
 //
@@ -168,4 +182,21 @@ func (m exponential) heal(state []int64, now int64) bool {
 	}
 	state[0], state[1] = now, int64(math.Float64bits(m.limit))
 	return true
+}
+
+// A strict limit counts what it denies too, so that a rate may be far above it.
+func (m exponential) valid(state []int64, farthest int64) bool {
+	if len(state) != 2 || !within(state[0], farthest) {
+		return false
+	}
+	rate := math.Float64frombits(uint64(state[1]))
+	return rate >= 0 && !math.IsInf(rate, 1)
+}
+
+// exponentialOutstanding is all units at once, and none later: their weight is then part of that of the units after them.
+func exponentialOutstanding(_ Limit, cost int64, _ Decision, elapsed time.Duration) int64 {
+	if elapsed > 0 {
+		return 0
+	}
+	return cost
 }

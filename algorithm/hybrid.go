@@ -2,6 +2,20 @@ package algorithm
 
 import "time"
 
+// Hybrid is quota and rate in turn. A key starts bursty, under [QuotaReset]. When it takes exactly the last unit of
+// its quota it becomes smooth: under [GCRA] with a burst of Count, and in debt so that the next unit passes when the
+// window has ended, then one each T. When the debt is paid it is as new. A cost above what is left is denied and
+// changes nothing. A key that takes the whole quota with its first request, so also any key of a Count of 1, stays
+// bursty: in the source, too, starting anew comes before the test for the last unit.
+//
+//   - Bound: 2q−1 in any window at a cost of 1 each (for q ≥ 2); 2q in a closed one at other costs.
+//   - Reaction: q units.
+//   - State: three words, the mode with the window's start and count, or with the arrival time and its fraction.
+//   - Use: where the first window must not exceed the quota, and heavy clients should come evenly. Its author
+//     advises GCRA instead.
+//   - Source: T. Finch, "hybrid quota-linear rate limiter", dotat.at, 2026.
+const Hybrid Algorithm = "hybrid"
+
 // hybrid is Tony Finch's quota-linear limiter. A key is bursty, and may use its quota as it likes within a window
 // that starts with its first request, until it uses exactly the rest of it; from then on it is smooth, and
 // linear, in debt so that the next unit passes when the window has ended; until it has a full bucket again.
@@ -22,7 +36,7 @@ func newHybrid(l Limit, tick int64) (hybrid, error) {
 	if err != nil {
 		return hybrid{}, err
 	}
-	lin, err := newLinear(Limit{Algorithm: GCRA, Count: l.Count, Period: l.Period, Burst: l.Count}, tick)
+	lin, err := newLinear(Limit{Algorithm: GCRA, Count: l.Count, Period: l.Period, Burst: l.Count}, l.Count, tick)
 	return hybrid{count: l.Count, width: width, linear: lin}, err
 }
 
@@ -45,7 +59,7 @@ func (m hybrid) fresh(state []int64, now int64) bool {
 	case state[0] == bursty:
 		return state[1]+m.width <= now
 	}
-	return m.linear.debt(state[1:], now) == instant{}
+	return m.linear.debt(state[1:], now) == Span{}
 }
 
 // begin starts a window. As in the original, whose reset comes before the test for the last token, a request
@@ -68,10 +82,10 @@ func (m hybrid) takeBursty(state []int64, cost, now int64) ([]int64, Decision) {
 		d.Allowed, d.RetryAfter = false, time.Duration(end-now)
 	case cost == left:
 		// The arrival time that lets one unit pass at the window's end.
-		debt := m.linear.plus(instant{ticks: end - now}, m.linear.times(m.count-1))
+		debt := m.linear.plus(Span{Ticks: end - now}, m.linear.Times(m.count-1))
 		left = 0
-		state = append(state[:0], smooth, now+debt.ticks, debt.rem)
-		d.ResetAfter = ceil(debt)
+		state = append(state[:0], smooth, now+debt.Ticks, debt.Rem)
+		d.ResetAfter = debt.ceil()
 	default:
 		left -= cost
 		state[2] += cost
@@ -116,4 +130,27 @@ func (m hybrid) heal(state []int64, now int64) bool {
 		return false
 	}
 	return true
+}
+
+func (m hybrid) cancel(state []int64, cost, end, now int64) ([]int64, int64) {
+	switch {
+	case m.fresh(state, now):
+		return state[:0], 0
+	case state[0] == smooth:
+		_, back := m.linear.cancel(state[1:], cost, end, now) // in place
+		return state, back
+	case state[1]+m.width != end:
+		return state, 0 // taken in another window
+	}
+	return m.refund(state, cost, now), cost
+}
+
+func (m hybrid) valid(state []int64, farthest int64) bool {
+	switch {
+	case len(state) != 3 || !within(state[1], farthest):
+		return false
+	case state[0] == bursty:
+		return counts(state[2:], m.count)
+	}
+	return state[0] == smooth && 0 <= state[2] && state[2] < m.linear.Unit
 }

@@ -80,29 +80,22 @@ func (l Limit) Canonical() Limit {
 	if l.Algorithm == "" {
 		l.Algorithm = TokenBucket
 	}
-	switch l.Algorithm {
-	case TokenBucket, GCRA, LeakyBucket, RefillBucket:
+	switch l.Algorithm.kind().option {
+	case "burst":
 		if l.Burst == 0 {
 			l.Burst = l.Count
 		}
-	case LeakyQueue:
+	case "queue":
 		if l.Queue == 0 {
 			l.Queue = l.Count
 		}
-	case SlidingBuckets:
+	case "cells":
 		if l.Cells == 0 {
 			l.Cells = DefaultCells
 		}
-	case Calendar:
-		if l.Zone == "" {
-			l.Zone = utc
-		}
-		if l.Anchor == 0 {
-			l.Anchor = l.Unit.anchor()
-		}
-		if l.Period == 0 {
-			l.Period = l.Unit.nominal()
-		}
+	}
+	if l.Algorithm == Calendar {
+		l = l.canonicalCalendar()
 	}
 	return l
 }
@@ -110,12 +103,12 @@ func (l Limit) Canonical() Limit {
 // Capacity returns the most units that a fresh key admits at one instant; a request that costs more never passes.
 func (l Limit) Capacity() int64 {
 	l = l.Canonical()
-	switch l.Algorithm {
-	case TokenBucket, GCRA, LeakyBucket, RefillBucket:
+	switch option := l.Algorithm.kind().option; {
+	case option == "burst":
 		return l.Burst
-	case LeakyQueue:
+	case option == "queue":
 		return l.Queue + 1
-	case MinInterval:
+	case l.Algorithm == MinInterval:
 		return 1
 	}
 	return l.Count
@@ -148,12 +141,9 @@ func (l Limit) slip() bool {
 
 // validate checks the fields one by one; Compile checks the products that it makes of them.
 func (l Limit) validate() error {
-	known := false
-	for _, a := range All() {
-		known = known || a == l.Algorithm
-	}
+	k := l.Algorithm.kind()
 	switch a := l.Algorithm; {
-	case !known:
+	case k.compile == nil:
 		return refuse("algorithm", fmt.Sprintf("%q", string(a)), "%s", names())
 	case l.Count < 1:
 		return refuse("count", l.Count, "1 to %d", int64(math.MaxInt64))
@@ -165,35 +155,31 @@ func (l Limit) validate() error {
 		return refuse("lease", l.Period, "1ns or longer")
 	case l.Period < 1:
 		return refuse("period", l.Period, "1ns or longer")
-	case (a == SlidingLog || a == Concurrent) && l.Count > MaxLogCount:
-		return refuse("count", l.Count, "1 to %d for %s, which keeps an entry for each request", MaxLogCount, a)
-	case a == Exponential && l.Count > MaxRateCount:
-		return refuse("count", l.Count, "1 to %d for %s", int64(MaxRateCount), a)
+	case k.most > 0 && l.Count > k.most:
+		return refuse("count", l.Count, "1 to %d for %s%s", k.most, a, k.reason)
 	}
 	return l.validateOptions()
 }
 
 func (l Limit) validateOptions() error {
-	a := l.Algorithm
-	takesBurst := a == TokenBucket || a == GCRA || a == LeakyBucket || a == RefillBucket
+	a, option := l.Algorithm, l.Algorithm.kind().option
 	for _, o := range []struct {
 		field       string
 		value, most int64
 		accept      string
-		taken       bool
 	}{
-		{"burst", l.Burst, math.MaxInt64, "1 or more (0 in Go: the count)", takesBurst},
-		{"queue", l.Queue, math.MaxInt64 - 1, fmt.Sprintf("1 to %d (0 in Go: the count)", int64(math.MaxInt64-1)), a == LeakyQueue},
-		{"cells", l.Cells, MaxCells, fmt.Sprintf("1 to %d (0 in Go: %d)", MaxCells, DefaultCells), a == SlidingBuckets},
+		{"burst", l.Burst, math.MaxInt64, "1 or more (0 in Go: the count)"},
+		{"queue", l.Queue, math.MaxInt64 - 1, fmt.Sprintf("1 to %d (0 in Go: the count)", int64(math.MaxInt64-1))},
+		{"cells", l.Cells, MaxCells, fmt.Sprintf("1 to %d (0 in Go: %d)", MaxCells, DefaultCells)},
 	} {
 		switch {
-		case !o.taken && o.value != 0:
+		case o.field != option && o.value != 0:
 			return refuse(o.field, o.value, "none for %s", a)
-		case o.taken && (o.value < 1 || o.value > o.most):
+		case o.field == option && (o.value < 1 || o.value > o.most):
 			return refuse(o.field, o.value, "%s", o.accept)
 		}
 	}
-	if l.Strict && a != Exponential {
+	if l.Strict && option != "strict" {
 		return refuse("strict", l.Strict, "none for %s", a)
 	}
 	return l.validateNoCalendar()

@@ -43,11 +43,12 @@ func Compile(limit Limit, tick time.Duration) (*Program, error) {
 	if err := limit.validate(); err != nil {
 		return nil, err
 	}
-	machine, err := newMachine(limit, int64(tick))
+	capacity := limit.Capacity()
+	machine, err := limit.Algorithm.kind().compile(limit, capacity, int64(tick))
 	if err != nil {
 		return nil, err
 	}
-	return &Program{limit: limit, tick: int64(tick), capacity: limit.Capacity(), machine: machine, text: limit.String()}, nil
+	return &Program{limit: limit, tick: int64(tick), capacity: capacity, machine: machine, text: limit.String()}, nil
 }
 
 // CompileShared is Compile for states that mean the same under every limit of the linear family, so that limits may
@@ -66,7 +67,7 @@ func CompileShared(limit Limit, tick time.Duration) (*Program, error) {
 	}
 	unit, depth := SharedUnit*p.tick, p.capacity*step
 	p.machine = shared{linear{
-		step: step, unit: unit, depth: instant{depth / unit, depth % unit}, queue: p.limit.Algorithm == LeakyQueue,
+		Interval: Interval{step, unit}, depth: Span{depth / unit, depth % unit}, queue: p.limit.Algorithm == LeakyQueue,
 	}}
 	return p, nil
 }
@@ -75,32 +76,6 @@ func CompileShared(limit Limit, tick time.Duration) (*Program, error) {
 type shared struct{ linear }
 
 func (shared) heal([]int64, int64) bool { return false }
-
-func newMachine(l Limit, tick int64) (machine, error) {
-	switch l.Algorithm {
-	case RefillBucket:
-		return newRefillBucket(l, tick)
-	case FixedWindow:
-		return newFixedWindow(l, tick)
-	case QuotaReset:
-		return newQuotaReset(l, tick)
-	case SlidingLog:
-		return newSlidingLog(l, tick)
-	case SlidingWindow:
-		return newSlidingWindow(l, tick)
-	case SlidingBuckets:
-		return newSlidingBuckets(l, tick)
-	case Hybrid:
-		return newHybrid(l, tick)
-	case Exponential:
-		return newExponential(l, tick)
-	case Calendar:
-		return newCalendar(l, tick)
-	case Concurrent:
-		return newConcurrent(l, tick)
-	}
-	return newLinear(l, tick)
-}
 
 // wholeTicks converts a period for an algorithm whose windows are whole ticks.
 func wholeTicks(l Limit, tick int64) (int64, error) {

@@ -2,6 +2,16 @@ package algorithm
 
 import "time"
 
+// QuotaReset is [FixedWindow] with windows of the key's own: one starts with the first request admitted after the
+// last one ended.
+//
+//   - Bound: max(q+q⌊L/w⌋, q−1+q⌈L/w⌉) in any closed interval; so 2q−1 in a half-open window, 2q in a closed one.
+//   - Reaction: q units.
+//   - State: two words, the window's start and its count.
+//   - Use: for quotas, without an edge that all clients share and rush to.
+//   - Source: T. Finch, "hybrid quota-linear rate limiter", dotat.at, 2026, in its section on quota resets.
+const QuotaReset Algorithm = "quota-reset"
+
 // quotaReset counts the units of a window that starts with the first request it admits.
 //
 // State: the window's start, the units used in it.
@@ -54,4 +64,8 @@ func (m quotaReset) heal(state []int64, now int64) bool {
 	}
 	state[0], state[1] = now, m.count
 	return true
+}
+
+func (m quotaReset) valid(state []int64, farthest int64) bool {
+	return len(state) == 2 && within(state[0], farthest) && counts(state[1:], m.count)
 }

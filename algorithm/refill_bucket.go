@@ -2,6 +2,17 @@ package algorithm
 
 import "time"
 
+// RefillBucket is a bucket of Burst tokens, which starts full and gains Count at once at the end of each Period. The
+// periods start when a full bucket is first taken from. A denial takes nothing and moves no refill.
+//
+//   - Bound: max(b+q⌊L/w⌋, b−1+q⌈L/w⌉) in any closed interval, for Burst ≥ Count; so b+q−1 in a half-open
+//     window, b+q in a closed one. Nearly b and q may come next to each other, on both sides of a refill.
+//   - Reaction: b units within the first Period.
+//   - State: two words, the last refill counted and the tokens missing.
+//   - Use: for allowances that people read as "so many a day, saved up to so many".
+//   - Source: Y. Xu, "High-performance rate limiting", Smyte, 2016.
+const RefillBucket Algorithm = "refill-bucket"
+
 // refillBucket holds up to burst tokens, to which amount are added at each tick of a grid. The grid starts
 // when a full bucket is first taken from.
 //
@@ -85,4 +96,16 @@ func (m refillBucket) heal(state []int64, now int64) bool {
 	}
 	state[0], state[1] = now, m.burst
 	return true
+}
+
+func (m refillBucket) valid(state []int64, farthest int64) bool {
+	return len(state) == 2 && within(state[0], farthest) && counts(state[1:], m.burst)
+}
+
+// refillOutstanding counts as if the tokens that were missing longest had come first.
+func refillOutstanding(l Limit, cost int64, d Decision, elapsed time.Duration) int64 {
+	missing := d.Limit - d.Remaining // when these were taken
+	left := int64(d.ResetAfter - elapsed)
+	come := refillBucket{amount: l.Count}.refills(missing) - ((left-1)/int64(l.Period) + 1)
+	return max(0, min(cost, missing-max(0, come)*l.Count))
 }

@@ -27,16 +27,16 @@ func (l Limit) Share(part, whole int64) (Limit, error) {
 		return l, nil
 	}
 	s := fraction{part, whole}
-	switch a := l.Algorithm; a {
-	case MinInterval:
+	switch a := l.Algorithm; {
+	case a == MinInterval:
 		return Limit{}, refuse("algorithm", a, "one that admits %d units or more at once, for a share of %v", s.least(1), s)
-	case LeakyQueue:
+	case a.kind().option == "queue":
 		units := s.of(l.Queue + 1) // of which one is not queued
 		if units < 2 {
 			return Limit{}, refuse("queue", l.Queue, "%d or more, for a share of %v", s.least(2)-1, s)
 		}
 		l.Queue = units - 1
-	case TokenBucket, GCRA, LeakyBucket, RefillBucket:
+	case a.kind().option == "burst":
 		burst := s.of(l.Burst)
 		if burst < 1 {
 			return Limit{}, refuse("burst", l.Burst, "%d or more, for a share of %v", s.least(1), s)

@@ -5,6 +5,17 @@ import (
 	"time"
 )
 
+// SlidingBuckets cuts the Period into Cells cells of a grid aligned to the Unix epoch, and counts the current cell
+// and the Cells before it: more than one window. It denies what would bring the sum above Count.
+//
+//   - Bound: q in any window, half-open or closed; with cells of d = w/Cells, q⌈(L+d)/(w+d)⌉ in any closed interval.
+//   - Reaction: q units.
+//   - State: Cells+2 words, the newest cell's index and a count for each cell. Cells is at most [MaxCells].
+//   - Use: where no window may ever hold more than the quota, and it is too large for [SlidingLog]. The price is up
+//     to one cell of extra waiting; more cells make it less.
+//   - Source: N. Mahdi, "An alternative approach to rate limiting", Figma, 2017, with one cell more.
+const SlidingBuckets Algorithm = "sliding-buckets"
+
 // slidingBuckets cuts the window into cells and counts the units of the current cell and of as many before it
 // as a window has: together they span more than a window, so no window ever holds more than count.
 //
@@ -132,4 +143,17 @@ func (m slidingBuckets) heal(state []int64, now int64) bool {
 	clear(state)
 	state[0], state[m.slot(newest)] = newest, m.count
 	return true
+}
+
+func (m slidingBuckets) cancel(state []int64, cost, end, _ int64) ([]int64, int64) {
+	i := m.cell(end) - m.cells - 1
+	if i > state[0] || i < state[0]-m.cells {
+		return state, 0
+	}
+	state[m.slot(i)] -= min(cost, state[m.slot(i)])
+	return state, cost
+}
+
+func (m slidingBuckets) valid(state []int64, farthest int64) bool {
+	return int64(len(state)) == m.cells+2 && within(state[0], (farthest/m.width+1)*m.cells) && counts(state[1:], m.count)
 }

@@ -5,6 +5,18 @@ import (
 	"time"
 )
 
+// SlidingLog remembers when each unit was admitted and denies what would bring the last window, (now−Period, now],
+// above Count. A unit exactly one Period old is gone.
+//
+//   - Bound: q in any half-open window, exactly; q+q⌊L/w⌋ in any closed interval, so 2q in a closed window: q at
+//     its first instant, q at its last.
+//   - Reaction: q units.
+//   - State: two words for each instant at which units of the last window were admitted: up to 2q. Count is at
+//     most [MaxLogCount].
+//   - Use: where the quota is small and must be exact: passwords, payments, messages that cost money.
+//   - Source: "How to Design a Scalable Rate Limiting Algorithm", Kong, 2017.
+const SlidingLog Algorithm = "sliding-log"
+
 // slidingLog remembers when each unit was admitted, and counts those of the last window, (now−width, now].
 // Units admitted at one time share an entry.
 //
@@ -91,6 +103,32 @@ func (m slidingLog) heal(state []int64, now int64) bool {
 	}
 	for i := 0; i < len(state); i += 2 {
 		state[i] = min(state[i], now)
+	}
+	return true
+}
+
+func (m slidingLog) cancel(state []int64, cost, end, _ int64) ([]int64, int64) {
+	for i := 0; i < len(state); i += 2 {
+		if state[i] != end-m.width {
+			continue
+		}
+		if state[i+1] -= min(cost, state[i+1]); state[i+1] == 0 {
+			state = append(state[:i], state[i+2:]...)
+		}
+		return state, cost
+	}
+	return state, 0
+}
+
+func (m slidingLog) valid(state []int64, farthest int64) bool {
+	if len(state)%2 != 0 {
+		return false
+	}
+	for left := m.count; len(state) > 0; state = state[2:] {
+		t, units := state[0], state[1]
+		if left -= units; units < 1 || left < 0 || !within(t, farthest) || len(state) > 2 && t > state[2] {
+			return false
+		}
 	}
 	return true
 }

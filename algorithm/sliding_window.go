@@ -5,6 +5,18 @@ import (
 	"time"
 )
 
+// SlidingWindow estimates the last window's units from the counts of two windows of a grid aligned to the Unix
+// epoch: the current one's, and the previous one's times the part of it that the sliding window still covers. It
+// denies what would bring the estimate above Count; the comparison is exact, nothing is rounded in anybody's favour.
+//
+//   - Bound: 2q−1 in any window, half-open or closed; not more than q at one instant.
+//   - Reaction: q to 2q−1 units, by where in the grid the client starts; q within one window of the grid.
+//   - State: three words, the window's index and the two counts.
+//   - Use: for large quotas that should slide, in constant space. A client whose units of the previous window all came
+//     early is held back longer than [SlidingLog] would.
+//   - Source: J. Desgats, "How we built rate limiting capable of scaling to millions of domains", Cloudflare, 2017.
+const SlidingWindow Algorithm = "sliding-window"
+
 // slidingWindow estimates the units of the last window from two counters of a grid aligned to the Unix epoch:
 // the previous window's count, weighted by how much of it still lies in the sliding one, and the current's.
 //
@@ -111,4 +123,23 @@ func (m slidingWindow) heal(state []int64, now int64) bool {
 	}
 	state[0], state[1], state[2] = index, 0, m.count
 	return true
+}
+
+func (m slidingWindow) cancel(state []int64, cost, end, _ int64) ([]int64, int64) {
+	switch state[0] - (floorDiv(end, m.width) - 2) {
+	case 0: // taken in the current window
+		state[2] -= min(cost, state[2])
+	case 1: // in the previous
+		state[1] -= min(cost, state[1])
+	default:
+		return state, 0
+	}
+	if state[1] == 0 && state[2] == 0 {
+		state = state[:0]
+	}
+	return state, cost
+}
+
+func (m slidingWindow) valid(state []int64, farthest int64) bool {
+	return len(state) == 3 && within(state[0], farthest/m.width+1) && counts(state[1:2], m.count) && counts(state[2:], m.count)
 }

@@ -30,11 +30,11 @@ const maxWordUnit = 4
 // Word returns the program over one word, if its limit is of the linear family and one word is exact for it.
 func (p *Program) Word() (Word, bool) {
 	m, ok := p.machine.(linear)
-	if !ok || p.tick != 1 || m.unit > maxWordUnit {
+	if !ok || p.tick != 1 || m.Unit > maxWordUnit {
 		return Word{}, false
 	}
-	w := Word{step: m.step, unit: m.unit, capacity: p.capacity, queue: m.queue}
-	if m.unit > 1 {
+	w := Word{step: m.Step, unit: m.Unit, capacity: p.capacity, queue: m.queue}
+	if m.Unit > 1 {
 		w.origin = wordOrigin
 	}
 	return w, w.setDepth()

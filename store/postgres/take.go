@@ -17,7 +17,7 @@ type take struct {
 
 // takeOf returns the take of a cost above 0 and at most the capacity, at about now. ok is false for algorithms that no statement knows.
 func takeOf(p *algorithm.Program, cost, now int64) (t take, ok bool) {
-	if i, ok := intervalOf(p); ok {
+	if i, ok := p.Interval(); ok {
 		return linearTake(i, p.Limit().Capacity(), cost), true
 	}
 	l := p.Limit()
@@ -37,15 +37,15 @@ func takeOf(p *algorithm.Program, cost, now int64) (t take, ok bool) {
 	return take{}, false
 }
 
-func linearTake(i interval, capacity, cost int64) take {
-	charge := i.times(cost)
-	most := i.minus(i.times(capacity), charge) // the largest debt that leaves room
-	if i.unit == 1 {
-		return take{&linearTicks, []any{charge.ticks, most.ticks}, without(0, charge.ticks)}
+func linearTake(i algorithm.Interval, capacity, cost int64) take {
+	charge := i.Times(cost)
+	most := i.Minus(i.Times(capacity), charge) // the largest debt that leaves room
+	if i.Unit == 1 {
+		return take{&linearTicks, []any{charge.Ticks, most.Ticks}, without(0, charge.Ticks)}
 	}
-	return take{&linearParts, []any{charge.ticks, charge.rem, most.ticks, most.rem, i.unit}, func(after []int64) []int64 {
-		was := i.minus(span{after[0], after[1]}, charge)
-		return []int64{was.ticks, was.rem}
+	return take{&linearParts, []any{charge.Ticks, charge.Rem, most.Ticks, most.Rem, i.Unit}, func(after []int64) []int64 {
+		was := i.Minus(algorithm.Span{Ticks: after[0], Rem: after[1]}, charge)
+		return []int64{was.Ticks, was.Rem}
 	}}
 }
 

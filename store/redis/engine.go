@@ -24,7 +24,10 @@ func (e engine) Slot(name string) int {
 
 // Compile implements [swap.Compiler]. It refuses limits beyond the exact numbers of the script.
 func (e engine) Compile(spec store.Spec, p *algorithm.Program) (any, error) {
-	l := &limit{program: p, machine: newMachine(spec), accounts: spec.Accounts(), healing: !spec.TimeDebt}
+	l := &limit{program: p, machine: newMachine(spec.Limit), accounts: spec.Accounts(), healing: !spec.TimeDebt}
+	if l.machine.algorithm == linear {
+		l.machine.kernel = newKernel(p)
+	}
 	if err := l.machine.check(); err != nil {
 		return nil, err
 	}

@@ -5,9 +5,9 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/weirlimit/weir/algorithm"
-	"github.com/weirlimit/weir/store"
 )
 
 // A machine writes the arguments of the script for a limit, and reads and writes its states.
@@ -27,18 +27,19 @@ const (
 	calendar       = string(algorithm.Calendar)
 )
 
-func newMachine(spec store.Spec) machine {
-	l := spec.Limit.Canonical()
+func newMachine(l algorithm.Limit) machine {
+	l = l.Canonical()
 	m := machine{algorithm: string(l.Algorithm), limit: l}
 	switch l.Algorithm {
 	case algorithm.FixedWindow, algorithm.QuotaReset, algorithm.RefillBucket, algorithm.SlidingWindow,
 		algorithm.SlidingLog, algorithm.SlidingBuckets, algorithm.Calendar:
 	case algorithm.Concurrent:
 		m.algorithm = slidingLog
-	case algorithm.Exponential, algorithm.Hybrid:
-		m.algorithm = "" // rare and long: always a swap
 	default:
-		m.algorithm, m.kernel = linear, newKernel(l, spec.TimeDebt)
+		m.algorithm = "" // rare and long: always a swap
+		if l.Algorithm.Linear() {
+			m.algorithm = linear
+		}
 	}
 	return m
 }
@@ -77,8 +78,8 @@ func (m *machine) check() error {
 // maxCount returns the largest count that the script keeps exactly. For limits whose unit takes a fraction of microseconds that
 // depends on the denominator, which is at most a thousand times the count.
 func (m *machine) maxCount() int64 {
-	if m.kernel.unit > maxFraction {
-		return maxFraction / tick
+	if m.kernel.Unit > maxFraction {
+		return maxFraction / int64(time.Microsecond)
 	}
 	return maxUnits
 }
@@ -89,7 +90,7 @@ func (m *machine) args(args []string, op algorithm.Op, heals bool, times []int64
 	if m.algorithm == linear {
 		return m.kernel.args(args, op, heals)
 	}
-	l, width := m.limit, strconv.FormatInt(int64(m.limit.Period)/tick, 10)
+	l, width := m.limit, strconv.FormatInt(m.limit.Period.Microseconds(), 10)
 	count, cost := strconv.FormatInt(l.Count, 10), strconv.FormatInt(op.Cost, 10)
 	switch m.algorithm {
 	case string(algorithm.RefillBucket):

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/weirlimit/weir/algorithm"
-	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/swap"
 )
 
@@ -44,7 +43,7 @@ func (l *limit) machineOf(head string) (m *machine, list bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	made := newMachine(store.Spec{Limit: other})
+	made := newMachine(other)
 	return &made, made.list() && !more, nil
 }
 
