@@ -84,7 +84,7 @@ func TestLimitsTakeMemoryToo(t *testing.T) {
 // TestGrowthStaysWithinMaxBytes: a few keys whose records grow without end are denied, and stay
 // unchanged.
 func TestGrowthStaysWithinMaxBytes(t *testing.T) {
-	keys := few(150, 75)
+	keys := few(150, 120)
 	take := algorithm.Op{Cost: 1}
 	grow := map[string]func(round int) (limit string, op algorithm.Op){
 		"limit changes": func(round int) (string, algorithm.Op) {
