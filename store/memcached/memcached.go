@@ -1,12 +1,13 @@
 // Package memcached keeps the states of limits in memcached, so that processes share them.
 //
-// A decision is a load and a compare-and-swap, two round trips; a denial and a peek are the load alone. What one process asks
-// about one key at a time is put together (see package swap). A state is text, such as 1700000030000000, or
-// 5/1m|1700000030000000 where the binding has a name, and expires when it says nothing more.
+// A decision is a load and a compare-and-swap, two round trips; a denial and a peek are the load alone.
+// Concurrent requests of one process for one key are coalesced (see package swap). A state is text, such
+// as 1700000030000000, or 5/1m|1700000030000000 if the binding has a name, and expires when it equals
+// that of a new key.
 //
-// memcached forgets what it evicts, and everything when it restarts; a client then has a new budget. And it has no clock to ask, so that each
-// process decides by its own wall clock: where those differ by s, a limit admits in any interval what it would admit in one
-// longer by s. docs/memcached.md has the whole of it.
+// memcached loses states by eviction, and all of them when it restarts; a client then has a new budget.
+// Its clock can't be read, so each process decides by its own wall clock: if the clocks differ by s, a
+// limit admits in any interval the units of an interval that is longer by s. See docs/memcached.md.
 package memcached
 
 import (
@@ -33,11 +34,11 @@ type Store struct {
 //	memcached://host:port,host:port?timeout=500ms&prefix=shop&clock_skew=10s&connections=64&max_calls=2048&lazy=true
 //	memcached:///path/of/a/socket
 //
-// The port is 11211 if it is left out. What a parameter says overrides the Options, and one that is not known is an error. There are
-// no users and no TLS. With several servers, each key is on one of them.
+// The port is 11211 if it is left out. Parameters override the Options, and an unknown parameter is an
+// error. There are no users and no TLS. With several servers, each key is on one of them.
 //
-// It asks each server for its settings, and returns an error if one can't be reached, or knows no compare-and-swap. With Options.Lazy
-// it returns at once.
+// It reads the settings of each server, and returns an error if a server can't be reached, or was started
+// without compare-and-swap. With Options.Lazy it returns at once.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	addrs, o, err := parse(url, o)
 	if err != nil {
@@ -76,7 +77,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 // errUnconnected is why the circuits of a lazy store are open in the beginning.
 var errUnconnected = errors.New("there was no connection yet")
 
-// probe asks a server for its settings.
+// probe reads the settings of a server.
 func (s *Store) probe(ctx context.Context, c *store.Circuit, _ bool) error {
 	for _, server := range s.engine.servers {
 		if server.circuit == c {
@@ -89,8 +90,8 @@ func (s *Store) probe(ctx context.Context, c *store.Circuit, _ bool) error {
 // Breaker implements [store.Guarded]. It has a circuit for each server.
 func (s *Store) Breaker() *store.Breaker { return s.breaker }
 
-// Check asks each server for its settings. It returns an error if one can't be reached within the timeout, or can't keep
-// states.
+// Check reads the settings of each server. It returns an error if a server can't be reached within the
+// timeout, or can't keep states.
 func (s *Store) Check(ctx context.Context) error { return s.engine.check(ctx) }
 
 // Close lets no more operations in, waits for those that are in, which takes a few timeouts if a server

@@ -17,8 +17,8 @@ const (
 type Options struct {
 	// Prefix separates programs that share a memcached; "" is store.DefaultPrefix.
 	Prefix string
-	// TrustClientTime lets callers tell the time of an operation. All of them must have one clock then. States are kept a
-	// day longer than they matter.
+	// TrustClientTime lets callers give the time of an operation. All callers must have one clock then.
+	// States are kept a day longer than they matter.
 	TrustClientTime bool
 	// Timeout bounds one operation; 0 means a second. It is also the longest that a server may take to accept a
 	// connection, and to answer.
@@ -32,7 +32,7 @@ type Options struct {
 	// store.DefaultMaxCalls.
 	MaxCalls int
 	// Lazy makes Open return without a connection. Operations on the keys of a server fail as they do on one that is away
-	// (see [store.Breaker]) until it can be reached and has told its settings, which is tried in the background several
+	// (see [store.Breaker]) until its settings can be read, which is tried in the background several
 	// times a second. Errors in the URL are still errors of Open.
 	Lazy bool
 

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// defaultItemSize is the largest item of a memcached that is told no other (-I), in bytes.
+	// defaultItemSize is the largest item without the option -I, in bytes.
 	defaultItemSize = 1 << 20
-	// overhead is more than what an item has besides the state: 250 bytes of key, a header, and the head of an account.
+	// overhead is more than an item has besides the state: 250 bytes of key, a header, and the head.
 	overhead = 1 << 10
 	// plainHead is the part of it that is for the head. With reservations a head is longer.
 	plainHead = 512
 )
 
-// check asks all servers for their settings.
+// check reads the settings of all servers.
 func (e *engine) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, e.timeout)
 	defer cancel()
@@ -31,7 +31,7 @@ func (e *engine) check(ctx context.Context) error {
 	return nil
 }
 
-// checkServer asks a server for its settings, and changes nothing.
+// checkServer reads the settings of a server.
 func (e *engine) checkServer(ctx context.Context, s *server) error {
 	settings, err := s.settings(ctx)
 	if err != nil {
@@ -53,7 +53,7 @@ func (e *engine) checkServer(ctx context.Context, s *server) error {
 	return nil
 }
 
-// settings returns what a server says of itself. A proxy may say nothing.
+// settings returns the settings of a server. A proxy may return none.
 func (s *server) settings(ctx context.Context) (map[string]string, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, s.network, s.text)

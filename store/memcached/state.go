@@ -62,7 +62,7 @@ func parseState(text []byte) ([]int64, error) {
 const longestRelative = 30 * 24 * 60 * 60
 
 // expiration returns when an item may be forgotten: after its life, in whole seconds, and one more, because memcached counts
-// them by a clock that ticks once a second: what is to expire in one may expire at once.
+// them by a clock that ticks once a second: an item with an expiration of one may expire at once.
 //
 // The client has 32 bits for it, which end in January of 2038. States that should live beyond are kept until then, or for 30 days.
 func expiration(now time.Time, life time.Duration) int32 {

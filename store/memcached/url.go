@@ -17,7 +17,7 @@ const (
 	defaultPort = "11211"
 )
 
-// errUser says nothing of what it found, which may be a password.
+// errUser shows nothing of the URL, which may have a password.
 var errUser = errors.New("memcached: URL names a user; accepted: none, as users (SASL) are not supported")
 
 // parse reads a URL. Parameters in it go over the options.

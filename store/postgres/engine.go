@@ -17,16 +17,16 @@ import (
 
 // An engine is a table of states.
 //
-// Every statement is a transaction of its own, at READ COMMITTED: what it does to a row depends on that row alone, or on rows that it has
-// locked, and PostgreSQL looks at a row again, as it then is, when it had to wait for it. At a higher level such a statement fails instead,
-// has done nothing, and is counted as a swap that was lost.
+// Every statement is a transaction of its own, at READ COMMITTED. A change of a row depends on that row
+// alone, or on rows that the statement has locked, and PostgreSQL reads a row again after a wait for it.
+// At a higher isolation level such a statement fails, without an effect, and counts as a lost swap.
 type engine struct {
 	pool     *pgxpool.Pool
 	table    table
 	unlogged bool
-	makes    bool // the table, if it is missing
+	makes    bool // makes the table if it is missing
 	heals    bool
-	clock    func() time.Time // of this process; nothing is decided by it
+	clock    func() time.Time // of this process; it decides nothing
 
 	load, loads, swaps, insert, update, remove, reset string
 	takes                                             map[*steps]string

@@ -23,7 +23,7 @@ const (
 	undefinedColumn      = "42703"
 	lockNotAvailable     = "55P03"
 	insufficientRight    = "42501"
-	planOutdated         = "0A000" // a feature that is not supported: to change the types of what a prepared statement returns
+	planOutdated         = "0A000" // not supported: a prepared statement now returns other types
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
 	completionUnknown    = "40003"
@@ -63,8 +63,8 @@ func (e *engine) try(ctx context.Context, statement func(*pgxpool.Conn) error) e
 	return e.explain(err)
 }
 
-// send waits for a connection, and runs a statement on it. The wait ends a little before the time that the operation has, so
-// that its caller is still there to be told that nothing was changed.
+// send waits for a connection, and runs a statement on it. The wait ends a little before the time of the
+// operation, so that the caller still gets the error that nothing was changed.
 func (e *engine) send(ctx context.Context, statement func(*pgxpool.Conn) error) error {
 	waiting, cancel := ctx, context.CancelFunc(func() {})
 	if end, ok := ctx.Deadline(); ok {
@@ -100,8 +100,9 @@ func undone(err error) error {
 	return fmt.Errorf("%w; %w", err, swap.ErrNothingDone)
 }
 
-// changedNothing reports whether a statement that ended in an error has certainly changed nothing: it did not go out, or the server has refused
-// it and rolled it back. Not so where the connection was lost or the server was told to stop.
+// changedNothing reports whether a statement that ended in an error has certainly changed nothing: it was
+// not sent, or the server has refused it and rolled it back. The effect is unknown if the connection was
+// lost or the server was stopping.
 func changedNothing(err error) bool {
 	var early unsent
 	if errors.As(err, &early) || pgconn.SafeToRetry(err) {
@@ -111,7 +112,7 @@ func changedNothing(err error) bool {
 	return code != "" && code != completionUnknown && !strings.HasPrefix(code, connectionException) && !strings.HasPrefix(code, intervention)
 }
 
-// explain says whose error it is, and what to do about it where that is known.
+// explain adds the package to an error, and the statements that mend it if they are known.
 func (e *engine) explain(err error) error {
 	var said *hint
 	switch {

@@ -13,13 +13,13 @@ const migrationLock = 0x77656972 // "weir"
 // lockTimeout bounds the wait for a table that others use, in ms: while an ALTER TABLE waits for one transaction, all others wait for it.
 const lockTimeout = "500"
 
-// What is there under the table's name.
+// found is the kind of relation under the table's name.
 type found int
 
 const (
 	nothing  found = iota
 	outdated       // a table of an older weir, which had no heads
-	current        // a table of this weir's, or what is none of ours
+	current        // a table of this version, or a relation that is not weir's
 )
 
 // errOutdated is the error where a table is not to be changed.
@@ -59,8 +59,8 @@ func (e *engine) ensure(ctx context.Context) error {
 	return err
 }
 
-// find asks first, because CREATE TABLE IF NOT EXISTS needs the right to create also where there is nothing to create, and ALTER TABLE
-// makes others wait.
+// find looks first, because CREATE TABLE IF NOT EXISTS needs the right to create also if the table is
+// there, and ALTER TABLE makes others wait.
 func (e *engine) find(ctx context.Context) (there found, err error) {
 	var exists, old bool
 	err = e.pool.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL, count(*) = 3 AND NOT coalesce(bool_or(attname = 'head'), false)
@@ -75,7 +75,7 @@ func (e *engine) find(ctx context.Context) (there found, err error) {
 	return current, err
 }
 
-// check makes the table if it has to, and reports what is wrong with it, or with the rights on it.
+// check makes the table if it is missing, and returns an error for a wrong table or a missing right.
 func (e *engine) check(ctx context.Context) error {
 	if err := e.ensure(ctx); err != nil {
 		return e.explain(err)
@@ -83,7 +83,7 @@ func (e *engine) check(ctx context.Context) error {
 	if _, err := e.pool.Exec(ctx, e.load, ""); err != nil {
 		return e.explain(err)
 	}
-	// What changes no row needs the rights all the same.
+	// Statements that change no row need the rights too.
 	for _, statement := range []string{
 		`INSERT INTO TABLE (name, head, words, expires) SELECT '', '', '{}', now() WHERE false`,
 		`UPDATE TABLE SET head = '', words = '{}', expires = now() WHERE false`,

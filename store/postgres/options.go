@@ -25,10 +25,11 @@ type Options struct {
 	// Unlogged makes the table, if it is not there yet, one without a write-ahead log. That is faster, and it is empty after a
 	// crash of the server: all limits then start afresh.
 	Unlogged bool
-	// NoMigrate never makes the table: an error says if it is missing. Migration is what makes it.
+	// NoMigrate never makes the table: operations return an error if it is missing. Migration returns the
+	// statements that make it.
 	NoMigrate bool
-	// TrustClientTime lets callers tell the time of an operation. All of them must have one clock then. States are kept a
-	// day longer than they matter.
+	// TrustClientTime lets callers give the time of an operation. All callers must have one clock then.
+	// States are kept a day longer than they matter.
 	TrustClientTime bool
 	// Timeout bounds one operation, the wait for a connection included; 0 or less means a second. All that a TakeAll does is
 	// one operation.
@@ -55,8 +56,8 @@ type sweeping struct {
 	grace time.Duration // how much longer than it matters a state is left alone
 }
 
-// The grace is for a server's clock that is set back, or that of a standby which takes over and is behind: what has expired for the one
-// may not have for the other.
+// The grace is for a server's clock that is set back, and for a standby that takes over with a clock that
+// is behind: a row that has expired for one of them may still live for the other.
 var gentle = sweeping{batch: 500, pause: 20 * time.Millisecond, grace: time.Minute}
 
 func (o Options) withDefaults() Options {

@@ -43,7 +43,7 @@ type Store struct {
 // of processors if that is more.
 //
 // It connects, makes the table if it is missing, and returns an error if that can't be done within ten seconds, or a right is
-// missing; the error says what to run then. With Options.Lazy it returns at once.
+// missing; the error then has the statements to run. With Options.Lazy it returns at once.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	config, o, err := parse(url, o)
 	if err != nil {
@@ -72,7 +72,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// New returns a store on a pool of the caller's, who closes it after the store. It speaks to no server: the
+// New returns a store on a pool, which the caller closes after the store. It speaks to no server: the
 // table is made when it is first found missing.
 func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	s, err := newStore(pool, o)
@@ -139,7 +139,8 @@ func (s *Store) start() {
 	s.done.Go(func() { newSweeper(s.engine, s.options, s.breaker).run(ctx) })
 }
 
-// Check asks the server for a state, and for the rights on the table, which it makes if it is missing and that is not forbidden.
+// Check reads a state, and checks the rights on the table, which it makes if it is missing, unless
+// Options.NoMigrate is set.
 func (s *Store) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()

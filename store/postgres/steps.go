@@ -8,10 +8,10 @@ import (
 	"github.com/weirlimit/weir/algorithm"
 )
 
-// steps are an algorithm's transition in SQL, which the statement of a Take is made of. They speak of a row of what is given: now (µs), and what
-// the algorithm needs. WORDS is the state found.
+// steps are an algorithm's transition in SQL, for the statement of a Take. Their columns are those of a
+// row with the parameters: now (µs), and those of the algorithm. WORDS is the state found.
 type steps struct {
-	given string // columns of what is given, from the parameters from $4 on
+	given string // columns of the parameters from $4 on
 	also  string // columns that are worked out from those
 	able  string // whether the step can be taken at this time, whatever the state; "" where it always can
 	// sound is whether each word is in the range that the algorithm keeps it in. It is NULL where there is no such word, or it is NULL.
@@ -29,13 +29,14 @@ type steps struct {
 // farthest is how far from 1970 the times of states are, in µs. Sums and products of times that are no farther fit into 64 bits.
 const farthest = (algorithm.MaxTime + 1<<61) / 1000
 
-// What times and the indexes of windows are in.
+// inTime and inWindows are the ranges of times and of the indexes of windows.
 var (
 	inTime    = fmt.Sprintf(`WORDS[1] BETWEEN -%d AND %[1]d`, farthest)
 	inWindows = fmt.Sprintf(`WORDS[1] BETWEEN -(%d / width) AND %[1]d / width`, farthest)
 )
 
-// plain is whether words are a list: of one dimension, counted from 1, without NULL; empty too. Only plain ones are given to Go, which doesn't tell.
+// plain is true of words that are a list: empty, or of one dimension, counted from 1, without NULL. Only
+// plain words are read into Go, which could not distinguish the others.
 const plain = `CASE WHEN WORDS = '{}' THEN true WHEN array_ndims(WORDS) > 1 OR array_lower(WORDS, 1) <> 1 THEN false ELSE array_position(WORDS, NULL) IS NULL END`
 
 // on puts words into an expression, in which they are WORDS.
@@ -130,8 +131,8 @@ var slidingWindow = steps{
 	ahead: `WORDS[1] > index + 1`,
 }
 
-// The edges of three windows are given: of the one that is now for who asks, of the one before and of the one after. What is done at another time,
-// or was done in a window that is later than now, is left to who loads it.
+// The parameters have the edges of three windows: the current one by the clock of this process, the one
+// before and the one after. Takes at other times, and states of a later window, are left to the loop.
 //
 // The current window's first instant, the units used in it.
 var calendar = steps{
@@ -150,10 +151,11 @@ var calendar = steps{
 // serverTime is now in µs. It is exact: a timestamp has no smaller parts, and fewer than 53 bits of them.
 const serverTime = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
-// statement is a Take of $1 at $2, or now, from a record with the head $3. The time is read once. If the state that the statement sees has no room it does no more than
-// read. Else it inserts, or locks the row and looks again at what is in it then. The answer is the time, the new state if
-// something was taken, the state that it saw first, and whether that has another head. That, and what is no state of the algorithm, has no room,
-// and is left to who loads it.
+// statement is a Take of $1 at $2, or now, from a record with the head $3. The time is read once. If the
+// state that the statement sees has no room, it only reads. Otherwise it inserts, or locks the row and
+// decides again on the state in it then. It returns the time, the new state if units were taken, the
+// state that it saw first, and whether that has another head. A record with another head, and a value that
+// is no state of the algorithm, have no room, and are left to the loop.
 const statement = `
 WITH clock AS MATERIALIZED (
 	SELECT coalesce($2::bigint, ` + serverTime + `) AS now, GIVEN

@@ -14,9 +14,9 @@ import (
 // A sweeper removes rows that have expired. It walks through the primary key in small batches: an index on expires would have to be
 // changed by every decision, and would keep all updates from staying in their pages.
 //
-// One process at a time walks, and once in an interval, however many there are: who walks holds a lease, a row of the
-// table under a name that no state has, and makes it longer with each batch. It needs no session, as an advisory lock would, and so
-// works behind pgbouncer too.
+// One process at a time walks, and once in an interval, however many there are. It holds a lease, a row
+// of the table under a name that no state has, and renews it with each batch. A lease needs no session, as
+// an advisory lock would, and so works behind pgbouncer too.
 type sweeper struct {
 	engine  *engine
 	breaker *store.Breaker

@@ -20,8 +20,8 @@ func parseTable(name string) (table, error) {
 	return table(pgx.Identifier(strings.Split(name, ".")).Sanitize()), nil
 }
 
-// Migration returns the statements that make the table, for who has the right to. They may be run again. An error is that of a table
-// whose name is not accepted.
+// Migration returns the statements that make the table, for a user with the rights. They may be run
+// again. The error is that of invalid Options.
 //
 // The key is compared byte by byte. No other column has an index, and pages have room to spare: an update then stays
 // in its page, and touches no index (a heap-only tuple). The last statement is for a table of an older weir: it adds a column without

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// ours is what the parameters of this package begin with.
+// ours begins the parameters of this package.
 const ours = "weir_"
 
 // defaultConns is more than pgx has: a statement that waits for a row which somebody else holds keeps its connection up to the timeout,
@@ -61,7 +61,8 @@ func parse(text string, o Options) (*pgxpool.Config, Options, error) {
 	return config, o, nil
 }
 
-// errCut is all that can be said of a URL whose password ends where it should not: any other word of it may be of the password.
+// errCut shows nothing of a URL with a password that ends too early: each part of it may be of the
+// password.
 var errCut = errors.New("postgres: URL has an @ that is not the one before the host; " +
 	"accepted: a password that is percent-encoded (@ is %40, / is %2F, ? is %3F, # is %23), and so are names and parameters")
 

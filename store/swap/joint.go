@@ -70,7 +70,7 @@ func (s *Store) alone(steps []Step) bool {
 	return s.slotter != nil && len(steps) > 1 && s.slotter.Slot(steps[0].Name) < 0
 }
 
-// within bounds a context by a time that the breaker knows as its own.
+// within bounds a context. The end of that time counts as a timeout of the breaker.
 func (s *Store) within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	if s.options.Breaker == nil {
 		return context.WithTimeout(ctx, limit)

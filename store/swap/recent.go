@@ -6,14 +6,16 @@ import (
 	"time"
 )
 
-// mostRecent is how many names a store remembers at most, and leastMemory how long each, or for as long as an operation may take.
+// mostRecent is the number of names that a store remembers, and leastMemory the shortest time; it is
+// longer if an operation may take longer.
 const (
 	mostRecent  = 1024
 	leastMemory = time.Second
 )
 
-// recent remembers names that a swap is under way on, or whose accounts the last one left as the script leaves alone. Requests on them are not
-// tried by the script first. It forgets after a while, and when another name takes the place; nothing but the number of commands depends on it.
+// recent remembers names that a swap is in progress for, or that have a record which the Decider leaves
+// alone. Requests for them skip the Decider. A name is forgotten after a while, and when another one takes
+// its place; only the number of commands depends on it.
 type recent struct {
 	seed   maphash.Seed
 	began  time.Time

@@ -3,6 +3,7 @@ package swap_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -250,6 +251,8 @@ func TestForeignStates(t *testing.T) {
 		for _, op := range []algorithm.Op{{}, {Cost: 1}, {Kind: algorithm.TakeUpTo, Cost: 1}, {Kind: algorithm.Refund, Cost: 1}, {Kind: algorithm.Cancel, Cost: 1}} {
 			if v, err := b.Do(context.Background(), "k", op, store.OwnClock); !errors.Is(err, swap.ErrNothingDone) {
 				t.Errorf("%s, state %v: %+v, %v; want an error that says that nothing was done", text, state, v, err)
+			} else if k, ok := errors.AsType[*store.KeyError](err); !ok || !strings.Contains(k.Key, "{k}") || store.IsFailure(t.Context(), err) {
+				t.Errorf("%s, state %v: %v; want a KeyError, which is no failure of the store", text, state, err)
 			}
 		}
 		do(t, b, algorithm.Op{Kind: algorithm.Reset}, store.OwnClock)

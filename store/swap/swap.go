@@ -254,8 +254,8 @@ func (e *entry) view(s *Step, at int64) []int64 {
 	return slices.Clone(e.account.State)
 }
 
-// applyJointly charges all steps, if the mode is All and none denies. A step that denies is charged
-// what its limit counts of denials, and the others are then peeks.
+// applyJointly charges all steps, if the mode is All and none denies. Otherwise the steps that deny are
+// carried out, because some limits count denials, and the others are peeks.
 func (r *round) applyJointly(q *Request) {
 	after, charge := make([]entry, len(q.Steps)), q.Mode == All
 	for i := range q.Steps {
