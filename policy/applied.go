@@ -63,3 +63,22 @@ func (v *rules) enforcedBounds(request *Request) error {
 	}
 	return nil
 }
+
+// Keys returns the keys of a request under the policies that match it, and none for an invalid
+// request. Only requests with a common key can be charged to one state, so a caller that decides
+// several requests at once keeps these in order.
+func (s *Set) Keys(r *Request) []string {
+	v := s.load()
+	if v == nil {
+		return nil
+	}
+	policies, err := v.applied(&facts{Request: r}, nil)
+	if err != nil {
+		return nil
+	}
+	keys := make([]string, len(policies))
+	for i := range policies {
+		keys[i] = policies[i].name + "/" + policies[i].key // no policy has a / in its name
+	}
+	return keys
+}
