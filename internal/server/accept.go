@@ -165,9 +165,4 @@ func (c *sparedConn) Close() error {
 }
 
 // CloseWrite ends the output, and goes on receiving.
-func (c *sparedConn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return errors.ErrUnsupported
-}
+func (c *sparedConn) CloseWrite() error { return guard.CloseWrite(c.Conn) }

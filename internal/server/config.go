@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -153,46 +154,37 @@ func (c Config) Validate() error {
 
 // checked fills in the defaults and reports the first field that makes no sense.
 func (c Config) checked() (Config, error) {
-	var err error
-	if c.RESP, err = address("resp", orDefault(c.RESP, DefaultRESP)); err != nil {
-		return c, err
+	for _, a := range []struct {
+		field    string
+		address  *string
+		standard string
+	}{{"resp", &c.RESP, DefaultRESP}, {"http", &c.HTTP, DefaultHTTP}, {"admin", &c.Admin, DefaultAdmin}} {
+		var err error
+		if *a.address, err = address(a.field, cmp.Or(*a.address, a.standard)); err != nil {
+			return c, err
+		}
 	}
-	if c.HTTP, err = address("http", orDefault(c.HTTP, DefaultHTTP)); err != nil {
-		return c, err
-	}
-	if c.Admin, err = address("admin", orDefault(c.Admin, DefaultAdmin)); err != nil {
-		return c, err
-	}
-	if _, _, err = networks("proxy-protocol-from", c.ProxyProtocolFrom); err != nil {
-		return c, err
-	}
-	if err = hosts(c.HTTPHosts); err != nil {
-		return c, err
-	}
-	c.Grace = orDefault(c.Grace, DefaultGrace)
-	c.Store = orDefault(c.Store, InMemory)
-	if err = c.checkStore(); err != nil {
-		return c, err
-	}
-	c.MaxPeriod = orDefault(c.MaxPeriod, DefaultMaxPeriod)
-	if _, err = c.rules(); err != nil {
-		return c, err
-	}
-	c.Memory = orDefault(c.Memory, memory.DefaultMaxBytes)
-	c.Version = orDefault(c.Version, "dev")
+	c.Grace = cmp.Or(c.Grace, DefaultGrace)
+	c.Store = cmp.Or(c.Store, InMemory)
+	c.MaxPeriod = cmp.Or(c.MaxPeriod, DefaultMaxPeriod)
+	c.Version = cmp.Or(c.Version, "dev")
 	if c.Log == nil {
-		c.Log = discard()
+		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if err = c.checkConnections(); err != nil {
-		return c, err
+	_, _, err := networks("proxy-protocol-from", c.ProxyProtocolFrom)
+	for _, check := range []func() error{
+		func() error { return hosts(c.HTTPHosts) }, c.checkStore, func() error { _, err := c.rules(); return err },
+		c.checkConnections, c.checkTokenKeys, c.checkTLS,
+	} {
+		if err != nil {
+			return c, err
+		}
+		err = check()
 	}
-	if err = c.checkTokenKeys(); err != nil {
-		return c, err
+	if c.Memory = cmp.Or(c.Memory, memory.DefaultMaxBytes); err == nil { // with an engine it must not be set
+		err = c.check()
 	}
-	if err = c.checkTLS(); err != nil {
-		return c, err
-	}
-	return c, c.check()
+	return c, err
 }
 
 func (c Config) check() error {
@@ -288,11 +280,3 @@ func (c Config) inMemory() bool { return c.Opened == nil && c.Store == InMemory 
 
 // StoreAccepted says what a store may be.
 func StoreAccepted() string { return InMemory + ", or a URL: " + engines.Accepted() }
-
-func orDefault[T comparable](value, standard T) T {
-	var zero T
-	if value == zero {
-		return standard
-	}
-	return value
-}

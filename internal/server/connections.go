@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -114,7 +115,7 @@ func (c Config) connectionBounds(files int) (resp, http connectionBounds) {
 	return each(most[0]), each(most[1])
 }
 
-func (c Config) maxConnections() int { return orDefault(c.MaxConnections, DefaultMaxConnections) }
+func (c Config) maxConnections() int { return cmp.Or(c.MaxConnections, DefaultMaxConnections) }
 
 // logBounds logs bounds below the configuration, for want of open files.
 func (c Config) logBounds(files int) {

@@ -7,7 +7,6 @@ package server
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"os"
 	"sync"
@@ -378,6 +377,3 @@ func (s *Server) closeListeners() {
 		}
 	}
 }
-
-// discard is the log of a server that is given none.
-func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }

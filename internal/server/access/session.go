@@ -30,6 +30,15 @@ func (u *Users) Session(from net.Addr, state *tls.ConnectionState) *Session {
 	return s
 }
 
+// SessionOf returns the session of a new connection, which may be one of TLS after its handshake.
+func (u *Users) SessionOf(c net.Conn) *Session {
+	if secure, ok := c.(interface{ ConnectionState() tls.ConnectionState }); ok {
+		state := secure.ConnectionState()
+		return u.Session(c.RemoteAddr(), &state)
+	}
+	return u.Session(c.RemoteAddr(), nil)
+}
+
 // certified returns the user that the names of a certificate name, or nil.
 func (t *Table) certified(names []Identity) (user *User, err error) {
 	for _, id := range names {

@@ -82,7 +82,7 @@ type Log struct {
 	file     *os.File
 	torn     bool // the file ends within a line
 	reported int64
-	warned   time.Time
+	warned   guard.Sampler
 }
 
 // Open opens the file, which it makes if there is none, with mode 0600, and appends to it. Records
@@ -238,8 +238,7 @@ func (l *Log) write(r Record) bool {
 		return true
 	}
 	l.lost.Add(1)
-	if now := time.Now(); now.Sub(l.warned) >= quiet {
-		l.warned = now
+	if l.warned.PassWithin(time.Now(), quiet) {
 		l.log.Error("audit: records are lost: the file can't be written", "file", l.path, "lost", l.lost.Load(), "error", err)
 	}
 	return false

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"errors"
 	"net"
 	"time"
 )
@@ -43,8 +44,7 @@ func (g *Guard) Refuse(c net.Conn, why Reason, reply func(net.Conn) []byte, done
 // or to end for the time of first, after that each time for that of next, and most in all.
 func Linger(c net.Conn, first, next, most time.Duration) {
 	defer func() { _ = c.Close() }()
-	half, ok := c.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil {
+	if CloseWrite(c) != nil {
 		return
 	}
 	end := time.Now().Add(most)
@@ -58,6 +58,14 @@ func Linger(c net.Conn, first, next, most time.Duration) {
 			deadline = end
 		}
 	}
+}
+
+// CloseWrite ends the output of a connection, and goes on receiving.
+func CloseWrite(c net.Conn) error {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
 }
 
 // IsTLS reports whether the first bytes of a connection are the beginning of a TLS handshake.

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"math"
 	"net"
@@ -26,12 +25,7 @@ func (s *Server) connContext(ctx context.Context, c net.Conn) context.Context {
 	if s.opts.Users == nil {
 		return ctx
 	}
-	var state *tls.ConnectionState
-	if secure, ok := c.(secured); ok {
-		now := secure.ConnectionState()
-		state = &now
-	}
-	return context.WithValue(ctx, sessionKey{}, s.opts.Users.Session(c.RemoteAddr(), state))
+	return context.WithValue(ctx, sessionKey{}, s.opts.Users.SessionOf(c))
 }
 
 // authenticate returns the request with its user, or the reason for which the user may not use the

@@ -10,6 +10,8 @@ import (
 	"net/netip"
 
 	"github.com/pires/go-proxyproto"
+
+	"github.com/weirlimit/weir/internal/server/guard"
 )
 
 const (
@@ -138,9 +140,4 @@ func (c *conn) Read(b []byte) (int, error) {
 }
 
 // CloseWrite ends what is sent, and goes on receiving.
-func (c *conn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return net.ErrClosed
-}
+func (c *conn) CloseWrite() error { return guard.CloseWrite(c.Conn) }

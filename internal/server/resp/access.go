@@ -1,7 +1,6 @@
 package resp
 
 import (
-	"crypto/tls"
 	"errors"
 	"strings"
 	"time"
@@ -31,12 +30,7 @@ func (c *conn) openSession() {
 	if users == nil {
 		return
 	}
-	var state *tls.ConnectionState
-	if secure, ok := c.net.(interface{ ConnectionState() tls.ConnectionState }); ok {
-		now := secure.ConnectionState()
-		state = &now
-	}
-	c.session = users.Session(c.net.RemoteAddr(), state)
+	c.session = users.SessionOf(c.net)
 	c.strangerSince.Store(c.created.UnixNano())
 	c.identify()
 }
