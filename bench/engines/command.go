@@ -1,5 +1,5 @@
-// Package engines measures weir over shared engines: over Redis beside two other Go limiters, and over
-// PostgreSQL and memcached. Engines have one processor, the load the others. See ../README.md.
+// Package engines measures weir over shared engines: over Redis beside two other Go limiters, and
+// over PostgreSQL and memcached. Engines have one processor, the load the others. See ../README.md.
 package engines
 
 import (

@@ -73,7 +73,7 @@ func (e *engine) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.process, err = harness.Start(ctx, serverCore, e.dir, owner, words, e.greet)
+	e.process, err = harness.StartServer(ctx, serverCore, e.dir, owner, words, e.greet)
 	return err
 }
 

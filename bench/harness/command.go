@@ -1,5 +1,5 @@
-// Package harness has the parts that all benchmarks share: the flags, the rounds, a process for each
-// measurement, timings and the tables of results.
+// Package harness has the parts that all benchmarks share: the flags, the rounds, a process for
+// each measurement, timings and the tables of results.
 package harness
 
 import (
@@ -113,25 +113,28 @@ func (c Command) parse(args []string, usage io.Writer) (Settings, error) {
 	if f.NArg() > 0 {
 		return s, fmt.Errorf("argument %q; accepted: flags only", f.Arg(0))
 	}
-	return s, errors.Join(s.lists(), s.check(c))
+	if err := s.check(c); err != nil {
+		return s, err
+	}
+	return s.lists()
 }
 
-// lists parses the flags that are lists.
-func (s *Settings) lists() error {
+// lists returns the settings with the flags that are lists.
+func (s Settings) lists() (Settings, error) {
 	if s.stores != "" {
 		s.Stores = strings.Split(s.stores, ",")
 	}
 	for part := range strings.SplitSeq(s.goroutines, ",") {
 		n, err := strconv.Atoi(part)
 		if s.goroutines != "" && (err != nil || n < 1 || n > 10_000) {
-			return fmt.Errorf("-goroutines is %q; accepted: numbers from 1 to 10000, with commas", s.goroutines)
+			return s, fmt.Errorf("-goroutines is %q; accepted: numbers from 1 to 10000, with commas", s.goroutines)
 		}
 		s.Goroutines = append(s.Goroutines, n)
 	}
-	return nil
+	return s, nil
 }
 
-func (s *Settings) check(c Command) error {
+func (s Settings) check(c Command) error {
 	if s.Time < c.Least || s.Time > c.Most {
 		return fmt.Errorf("-time is %v; accepted: %v to %v", s.Time, c.Least, c.Most)
 	}

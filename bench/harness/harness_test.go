@@ -104,7 +104,7 @@ func TestAFaultNamesThePair(t *testing.T) {
 }
 
 func TestAProcessThatEndsIsReported(t *testing.T) {
-	p, err := Start(t.Context(), "0", t.TempDir(), nil, []string{"sh", "-c", "echo reason >&2; exit 3"}, func(context.Context) error { return errors.New("refused") })
+	p, err := StartServer(t.Context(), "0", t.TempDir(), nil, []string{"sh", "-c", "echo reason >&2; exit 3"}, func(context.Context) error { return errors.New("refused") })
 	if p == nil {
 		t.Skip(err)
 	}

@@ -20,12 +20,12 @@ type Process struct {
 	problem bytes.Buffer
 }
 
-// Start starts a server on one processor, and waits until greet succeeds. Stop must be called also
-// after an error, if the Process is not nil.
-func Start(ctx context.Context, core, dir string, owner *syscall.SysProcAttr, words []string, greet func(context.Context) error) (*Process, error) {
+// StartServer starts a server on one processor, and waits until greet succeeds. Stop must be called
+// also after an error, if the Process is not nil.
+func StartServer(ctx context.Context, core, dir string, owner *syscall.SysProcAttr, words []string, greet func(context.Context) error) (*Process, error) {
 	p := &Process{Cmd: exec.Command("taskset", append([]string{"-c", core}, words...)...), name: words[0], exited: make(chan error, 1)}
 	p.Dir, p.SysProcAttr, p.Stdout, p.Stderr = dir, owner, &p.problem, &p.problem
-	if err := p.Cmd.Start(); err != nil {
+	if err := p.Start(); err != nil {
 		return nil, err
 	}
 	go func() { p.exited <- p.Wait() }()

@@ -32,19 +32,21 @@ func (r Results) Values(contender, workload string, of func(Timing) float64) []f
 	return v
 }
 
-// WallTime, CPUTime, Allocs and Bytes are figures of one request.
+// WallTime is the time that passes for one request, in nanoseconds.
 func WallTime(t Timing) float64 { return t.Nanoseconds }
 
-// CPUTime is the processor time; other work on the machine changes it less than the wall time.
+// CPUTime is the processor time of one request, in nanoseconds. Other work on the machine changes
+// it less than the wall time.
 func CPUTime(t Timing) float64 { return t.Processor }
 
-// Allocs is the number of allocations.
+// Allocs is the number of allocations of one request.
 func Allocs(t Timing) float64 { return t.Allocs }
 
-// Bytes is the allocated bytes.
+// Bytes is the number of bytes that one request allocates.
 func Bytes(t Timing) float64 { return t.Bytes }
 
-// Fault returns a line about a pair whose requests were not all admitted, or all denied; otherwise "".
+// Fault returns a line about a pair whose requests were not all admitted, or all denied; otherwise
+// "".
 func (r Results) Fault(contender, workload, title string, denied bool) string {
 	var parts []Timing
 	for _, one := range r {

@@ -39,8 +39,8 @@ func (s Settings) Slot(contender, workload string, more ...string) Slot {
 	return slot
 }
 
-// Spawn measures a slot in a process of its own, which is this program again, and decodes its result.
-// The words go before the program, such as those of taskset.
+// Spawn measures a slot in a process of its own, which is this program again, and decodes its
+// result. The words go before the program, such as those of taskset.
 func Spawn(ctx context.Context, command string, s Slot, result any, words ...string) error {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -63,8 +63,8 @@ func Spawn(ctx context.Context, command string, s Slot, result any, words ...str
 	return nil
 }
 
-// StartProfile begins to write the CPU profile of a slot, if it has one, and returns a function that
-// ends it.
+// StartProfile begins to write the CPU profile of a slot, if it has one, and returns a function
+// that ends it.
 func (s Slot) StartProfile() (func(), error) {
 	if s.Profile == "" {
 		return func() {}, nil

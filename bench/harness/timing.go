@@ -14,8 +14,8 @@ type Timing struct {
 	// Nanoseconds is the time that passed for one request: that of the run by the requests of all
 	// goroutines.
 	Nanoseconds float64
-	// Processor is the processor time for one request in nanoseconds, of all that ran in the process,
-	// the garbage collector too. Allocs and Bytes are the allocations for one request.
+	// Processor is the processor time for one request in nanoseconds, of all that ran in the
+	// process, the garbage collector too. Allocs and Bytes are the allocations for one request.
 	Processor, Allocs, Bytes float64
 }
 
@@ -34,8 +34,8 @@ func Measure(f func() Timing) Timing {
 	return t
 }
 
-// Drive makes requests for d, from one goroutine or from one for each core. Each begins at another of
-// n places.
+// Drive makes requests for d, from one goroutine or from one for each core. Each begins at another
+// of n places.
 func Drive(cores bool, n int, d time.Duration, work func(first int, end time.Time) Timing) Timing {
 	workers := 1
 	if cores {

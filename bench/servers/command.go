@@ -1,6 +1,6 @@
 // Package servers measures weir's daemon beside Redis and beside a server that does nothing, over
-// loopback, with redis-benchmark. All servers are up during the whole run, on one processor; the load
-// has the other. See ../README.md.
+// loopback, with redis-benchmark. All servers are up during the whole run, on one processor; the
+// load has the other. See ../README.md.
 package servers
 
 import (

@@ -78,7 +78,7 @@ func (t *target) begin(ctx context.Context) error {
 	}
 	words := strings.Split(strings.ReplaceAll(strings.Join(t.server, "\x00"), "%PORT%", port), "\x00")
 	t.address = net.JoinHostPort("127.0.0.1", port)
-	t.run, err = harness.Start(ctx, serverCore, "", nil, words, func(context.Context) error {
+	t.run, err = harness.StartServer(ctx, serverCore, "", nil, words, func(context.Context) error {
 		_, err := call(t.address, "PING")
 		return err
 	})
