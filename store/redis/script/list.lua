@@ -12,10 +12,10 @@
 -- the entries that matter; an entry before them has the units of all others. Under sliding-buckets
 -- the number of the newest bucket comes first.
 --
--- kinds[algorithm] has the functions that differ: position(log, time); fresh(log, position), the time
--- when an entry has left the window, or 1 µs later; heal(log), which returns a function that writes;
--- filled(log, i), the last entry up to i with units; and valid(log, target, found), whether units of
--- an entry can still be cancelled.
+-- kinds[algorithm] has the functions that differ: position(log, time); fresh(log, position), the
+-- time when an entry has left the window, or 1 µs later; heal(log), which returns a function that
+-- writes; filled(log, i), the last entry up to i with units; and valid(log, target, found), whether
+-- units of an entry can still be cancelled.
 local kinds = {}
 local entry_line, entry_at, units_to, own_units, first_above, first_with
 local open_list, list_state, latest_state, expire_list, rewrite_list, trim_list

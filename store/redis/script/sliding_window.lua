@@ -1,5 +1,5 @@
--- sliding-window: 'index:previous:current'. Arguments: count, width, cost, and for cancel the end of
--- the take.
+-- sliding-window: 'index:previous:current'. Arguments: count, width, cost, and for cancel the end
+-- of the take.
 if several or algorithm == 'sliding-window' then
   parse['sliding-window'] = function(state, a)
     local index, previous, current = match(state, '^(-?%d+):(%d+):(%d+)$')

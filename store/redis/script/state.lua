@@ -3,16 +3,16 @@
 -- parse[algorithm](state, a)          the words of a state; an error if it is no state of the limit
 -- apply[algorithm](operation, a, …)   grant, new state, and the time when that equals a new key's
 --
--- where a is the index in ARGV of the first argument of the algorithm, and … are the words, if there
--- is a state. The new state is nil if nothing is to be written, and '' if the key is to be deleted.
--- A denial that heals a state returns the healed one.
+-- where a is the index in ARGV of the first argument of the algorithm, and … are the words, if
+-- there is a state. The new state is nil if nothing is to be written, and '' if the key is to be
+-- deleted. A denial that heals a state returns the healed one.
 --
 -- Operations are 'take', 'take up to', 'refund' and 'cancel'; the last two find a state.
 
 local floor, min, max = math.floor, math.min, math.max
-local heals = given == ''     -- a state too far ahead is healed only by the server's clock
+local heals = given == '' -- a state too far ahead is healed only by the server's clock
 local several = #KEYS > 1
-local algorithm = ARGV[3]     -- of the first key
+local algorithm = ARGV[3] -- of the first key
 local parse, apply = {}, {}
 
 -- Errors: the value is no state of its limit; it is a record that is left to Go.

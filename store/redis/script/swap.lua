@@ -5,8 +5,8 @@
 -- value: '' if there is none, 's' and a string, 'l' and the elements of a list, separated by line
 -- feeds, or 'x' for another type.
 --
--- Arguments of 'swap', for each key: the loaded value, the new one, and its life in ms. The reply is
--- '+', or '-' if a value has changed.
+-- Arguments of 'swap', for each key: the loaded value, the new one, and its life in ms. The reply
+-- is '+', or '-' if a value has changed.
 
 -- load returns the values; nil if they are longer than a bound.
 local function load(most)
