@@ -8,11 +8,11 @@ import (
 // When the limit of a name changes, these hold, whatever the limits and however often they change:
 //
 //   - A change gives no fresh budget: what was used stays used.
-//   - While limits alternate on a key, no more is admitted at one Span than the largest capacity, and units come back no
+//   - While limits alternate on a key, no more is admitted at one instant than the largest capacity, and units come back no
 //     faster than under the fastest of the limits. Between fixed windows of different grids it is at most the sum of the limits.
-//   - A client that keeps asking meanwhile gets the rate of the slowest of the limits, or more: within the linear family less
-//     a tick for each change, and between limits of one algorithm and period exactly. Otherwise each change may start the wait
-//     of all units anew, so that it gets the smallest capacity in each time that it takes to ask for it, plus the longest reset time.
+//   - A client that keeps asking meanwhile gets the rate of the slowest of the limits, or more: exactly between limits of one
+//     algorithm and period, and within the linear family less a tick for each change. Otherwise each change may start the wait of
+//     all units anew: of two limits in turn a client gets about half of that rate, in the worst order one unit in each reset time.
 //   - Between limits of one algorithm and period, changes to and fro lose no unit and no part of one.
 //
 // The rule: a record belongs to one limit. A request of another limit is admitted if its cost and the units that are used, under the
