@@ -41,7 +41,10 @@ var take = operation.ByCommand("weir.take")
 // settled.
 func (c *conn) newCall(o *operation.Operation) *call {
 	k := c.scratch
-	if k == nil || c.server.options.Waits {
+	switch {
+	case c.server.options.Waits:
+		k = new(call)
+	case k == nil:
 		k = new(call)
 		c.scratch = k
 	}
@@ -61,6 +64,9 @@ func (c *conn) do(k *call) {
 	c.decided.Add(k.Label(), 1)
 	c.server.options.Do(c.server.ctx, &k.Call)
 	c.answer(k, c.mute != loud)
+	if k.Form != operation.OneLimit {
+		*k = call{} // its request or its parts may be long
+	}
 }
 
 // put queues a decision. One without room in the account waits for those before it; if there are none

@@ -70,3 +70,24 @@ func TestCallBeyondTheAccountFails(t *testing.T) {
 		t.Errorf("%d calls are queued; reply %.100q", len(c.queue), got)
 	}
 }
+
+// A connection keeps no request of a check that is over.
+func TestCallsKeepNoRequests(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		s := newTestServer()
+		s.options.Policies, s.options.Waits = &watcher{server: s}, waits
+		c := newConn(s, nil, 1)
+		c.receive(pipeline(3, "WEIR.CHECK|PATH|/#|HEADER|a|b"))
+		if n := strings.Count(string(c.out.buf), "*9\r\n:1\r\n"); n != 3 {
+			t.Errorf("waits %v: %d checks are allowed", waits, n)
+		}
+		if c.scratch != nil && c.scratch.Request != nil {
+			t.Errorf("waits %v: the connection has the request of the last check", waits)
+		}
+		for _, p := range c.queue[:cap(c.queue)] {
+			if p.call != nil {
+				t.Errorf("waits %v: the queue has a call that is over", waits)
+			}
+		}
+	}
+}
