@@ -70,9 +70,9 @@ func (g *Gate) takeUnder(ctx context.Context, l *weir.Limiter, b *store.Bound, r
 		switch lease := reservation.Lease(); { // not that of b: the limit may have changed since
 		case !a.Decision.Allowed || cost == 0:
 		case lease > 0:
-			g.hold(r, a, &place{reservation}, lease) //nolint:contextcheck // for as long as the request is served, whatever becomes of its context
+			g.hold(r, a, &place{reservation}, lease)
 		case a.Decision.Delay > 0:
-			g.hold(r, a, &slot{reservation}, 0) //nolint:contextcheck // as above
+			g.hold(r, a, &slot{reservation}, 0)
 		}
 		return nil
 	case g.opts.Charge != nil:
@@ -81,7 +81,7 @@ func (g *Gate) takeUnder(ctx context.Context, l *weir.Limiter, b *store.Bound, r
 			return err
 		}
 		if a.Decision = h.Decision; a.Decision.Allowed {
-			g.hold(r, a, &estimate{h}, g.opts.Hold) //nolint:contextcheck // as above
+			g.hold(r, a, &estimate{h}, g.opts.Hold)
 		}
 		return nil
 	}

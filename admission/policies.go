@@ -27,7 +27,7 @@ func (g *Gate) check(r *http.Request, client netip.Addr, a *Admission) (decided 
 		if d.Token == "" {
 			shortest = 0
 		}
-		g.hold(r, a, &token{g.set, d.Token}, shortest) //nolint:contextcheck // as for a limiter
+		g.hold(r, a, &token{g.set, d.Token}, shortest)
 	}
 	return true
 }

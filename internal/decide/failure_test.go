@@ -17,7 +17,9 @@ type absentStore struct {
 }
 
 // Bind binds nothing.
-func (absentStore) Bind(store.Spec) (store.Binding, error) { return nil, nil }
+func (absentStore) Bind(store.Spec) (store.Binding, error) { return noBinding{}, nil }
+
+type noBinding struct{ store.Binding }
 
 func boundOf(t *testing.T, s store.Store, spec store.Spec) *store.Bound {
 	t.Helper()
@@ -40,7 +42,7 @@ func TestBindingsAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := b.Binding.Do(context.Background(), "k", algorithm.Op{Cost: 1}, store.OwnClock)
+		v, err := b.Do(context.Background(), "k", algorithm.Op{Cost: 1}, store.OwnClock)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +86,7 @@ func TestLocalStatesAreApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v, err := b.Binding.Do(context.Background(), "k", algorithm.Op{Cost: 1}, store.OwnClock); err != nil || v.Granted != 1 {
+		if v, err := b.Do(context.Background(), "k", algorithm.Op{Cost: 1}, store.OwnClock); err != nil || v.Granted != 1 {
 			t.Errorf("%+v: %+v, %v", spec, v, err)
 		}
 	}
@@ -98,7 +100,7 @@ func TestOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, kind := range []algorithm.Kind{algorithm.Take, algorithm.TakeUpTo, algorithm.Reserve, algorithm.Commit, algorithm.Refund, algorithm.Reset} {
-		v, err := b.Binding.Do(context.Background(), "k", algorithm.Op{Kind: kind, Cost: 5}, store.OwnClock)
+		v, err := b.Do(context.Background(), "k", algorithm.Op{Kind: kind, Cost: 5}, store.OwnClock)
 		if d := b.Decision(v); err != nil || !d.Allowed || !d.Failed || d.Local || d.Remaining != 2 {
 			t.Errorf("%v: %+v, %v", kind, d, err)
 		}

@@ -67,6 +67,9 @@ func (r *Request) fits(claims []Claim, role Role) error {
 
 // hold adds the holding of a claim that was charged under b, if there is something to settle.
 func (r *Request) hold(k *Claim, b *store.Bound, p *store.Part, o store.Outcome) {
+	if b.Failed && !b.Local { // it allows all requests
+		return
+	}
 	h := Holding{Name: b.Name, Limit: b.Limit, Key: p.Key, Units: p.Cost, Local: b.Local, Quiet: k.Role != Enforced, Stated: k.Stated}
 	if p.ID == 0 {
 		end, known := o.End()

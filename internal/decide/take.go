@@ -45,14 +45,10 @@ func (r *Request) joint(ctx context.Context, claims []Claim, role Role, charge b
 			charge = charge && (k.Role != role || k.Decision.Allowed)
 			continue
 		}
-		b := k.Bound
-		if cause != nil {
-			var err error
-			if b, err = Without(ctx, b, store.OnErrorOf(ctx, b.OnError), cause); err != nil {
-				k.failClosed()
-				charge = false
-				continue
-			}
+		b := k.decider(ctx, cause)
+		if b == nil {
+			charge = false
+			continue
 		}
 		parts, bounds, places = append(parts, r.part(k, b)), append(bounds, b), append(places, i)
 	}
@@ -68,11 +64,25 @@ func (r *Request) joint(ctx context.Context, claims []Claim, role Role, charge b
 			continue
 		}
 		*k.Decision = b.Decision(outcomes[i].Verdict)
-		if passed && (!b.Failed || b.Local) {
+		if passed {
 			r.hold(k, b, &parts[i], outcomes[i])
 		}
 	}
 	return nil
+}
+
+// decider returns the bound that decides the claim, by the cause of joint. It is nil if the claim is
+// denied because the store failed.
+func (k *Claim) decider(ctx context.Context, cause error) *store.Bound {
+	if cause == nil {
+		return k.Bound
+	}
+	b, err := Without(ctx, k.Bound, store.OnErrorOf(ctx, k.Bound.OnError), cause)
+	if err != nil {
+		k.failClosed()
+		return nil
+	}
+	return b
 }
 
 // failClosed denies because the store failed.
