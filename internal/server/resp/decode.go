@@ -132,7 +132,7 @@ type times struct{ at, end, life []byte }
 // options reads the words after a limit, and returns the words after AND, or nil without it.
 func (c *conn) options(k *call, t *times, args [][]byte, accepts operation.Argument) (rest [][]byte, ok bool) {
 	for len(args) > 0 {
-		o := arguments[string(c.upper(args[0]))]
+		o := c.option(args[0])
 		switch {
 		case o&accepts == 0 || o&k.Given != 0:
 			c.fail("ERR syntax error at " + excerpt(args[0]) + "; accepted: " + accepts.Accepted())
@@ -156,15 +156,36 @@ func (c *conn) options(k *call, t *times, args [][]byte, accepts operation.Argum
 	return nil, true
 }
 
-// arguments are the arguments by their words.
-var arguments = func() map[string]operation.Argument {
-	all := map[string]operation.Argument{}
-	for i, text := range operation.Words {
-		word, _, _ := strings.Cut(text, " ")
-		all[word] = 1 << i
+// option returns the argument of a word in any case, or 0. A map would be slower.
+func (c *conn) option(word []byte) operation.Argument {
+	switch string(c.upper(word)) {
+	case "COST":
+		return operation.Cost
+	case "AT":
+		return operation.At
+	case "NAME":
+		return operation.Name
+	case "END":
+		return operation.End
+	case "NS":
+		return operation.NS
+	case "TIME":
+		return operation.Time
+	case "DEBT":
+		return operation.Debt
+	case "ID":
+		return operation.ID
+	case "LIFE":
+		return operation.Life
+	case "LATE":
+		return operation.Late
+	case "AND":
+		return operation.And
+	case "ONERROR":
+		return operation.OnError
 	}
-	return all
-}()
+	return 0
+}
 
 func (c *conn) value(k *call, t *times, o operation.Argument, value []byte) (ok bool) {
 	switch o {
