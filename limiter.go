@@ -1,14 +1,59 @@
+// Package weir decides whether a request may pass: no more than so many, per client, exactly.
+//
+//	limiter, err := weir.New(weir.MustParseLimit("100/1m"))
+//	d, err := limiter.Take(ctx, "user:42", 1)
+//	if err == nil && !d.Allowed {
+//		// come back after d.RetryAfter
+//	}
+//
+// A [Limit] is at most Count units per Period, under one of sixteen algorithms; [ParseLimit] reads its text form. A
+// [Limiter] enforces one limit on any number of keys: who is limited, such as a user, an address or an API key. A request
+// takes units, its cost. The [Decision] says whether it may pass, what remains, and when to come back. A denial is a
+// decision and costs nothing; an error means that none could be made, and it is for the program to say what happens then.
+//
+// # Which method
+//
+//   - [Limiter.Take] asks, and takes the cost or nothing. Most programs need no other.
+//   - [Limiter.Allow] is a Take of 1 with a bool as its result, for programs that need neither the error nor
+//     the Decision.
+//   - [Limiter.TakeMany] asks for many keys at once, faster; [Limiter.TakeUpTo] takes what there is.
+//   - [Limiter.Peek] looks and changes nothing; [Limiter.Refund] gives back; [Limiter.Reset] forgets the key.
+//   - [Limiter.Wait] blocks until the request may pass, first in, first out. "10/1s" begins with a
+//     burst of 10; "10/1s burst=1" spaces requests evenly from the first on.
+//   - [Limiter.Acquire] blocks until a concurrent limit has a place, and returns a [Lease], which is
+//     renewed until its Release.
+//   - [Limiter.Reserve] is a Take that can be cancelled, for work that may not happen, and of a concurrent limit for work that is in flight.
+//   - [Limiter.Hold] takes an estimate, for work whose cost is known at its end.
+//   - [Limiter.SetLimit] changes the limit while it is used; what was used stays used.
+//
+// Those that end in At take the time as an argument, for tests, replays and simulations.
+//
+// # Where the state is
+//
+// In the memory of the process, unless [WithStore] says otherwise; see package store/memory for its bounds and its
+// clocks. A limiter made without a store has one of its own. Limiters of one name ([WithName]) on one store share a key's state, also when their
+// limits differ: what was used stays used when a limit changes. Those without a name share it if their limits are equal.
+//
+// # While the store fails
+//
+// Methods return the error of the store. With [WithOnStoreError], or for a call with
+// store.WithOnError, they allow all requests, or enforce the limit, or a share of it, in the memory of
+// the process. The Decision is then Failed, and Local if the limit was enforced.
+//
+// # Exactness
+//
+// Rates are exact fractions, whatever the count and the period. At most the bound of the algorithm is admitted (see
+// docs/algorithms.md), however many goroutines ask at once; time that steps back may deny a key for longer, and mints
+// nothing. RetryAfter is enough and not a nanosecond longer than needed, if no other request comes; Remaining would pass.
 package weir
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/weirlimit/weir/algorithm"
-	"github.com/weirlimit/weir/internal/decide"
 	"github.com/weirlimit/weir/store"
 	"github.com/weirlimit/weir/store/memory"
 )
@@ -180,185 +225,74 @@ func (l *Limiter) Bound() *store.Bound {
 	return l.bound.Load()
 }
 
-// Allow reports whether the key may pass now, and takes a cost of 1 if so. It is [Limiter.Take] for
-// programs that need only yes or no.
-//
-// It returns false also if no decision could be made: the store failed, or ctx has ended. The error
-// is lost, and so are Remaining and RetryAfter. Under a leaky-queue the Delay is lost too, which
-// [Limiter.Wait] waits for, and a place of a concurrent limit stays taken until its lease ends;
-// [Limiter.Acquire] returns a Lease, to be released.
-func (l *Limiter) Allow(ctx context.Context, key string) bool {
-	d, err := l.Take(ctx, key, 1)
-	return err == nil && d.Allowed
-}
-
-// Take asks to pass at the cost, now. It takes the whole cost, or nothing.
-func (l *Limiter) Take(ctx context.Context, key string, cost int64) (d Decision, err error) {
-	b := l.Bound()
-	if b == nil || l.now != nil || cost < 0 || ctx.Err() != nil {
-		return l.takeAt(ctx, key, cost, l.clock())
-	}
-	v, err := b.Do(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, store.OwnClock) // takeAt, without the call
-	if err == nil {
-		v.Read(&d, b.Capacity)
-		return d, nil
-	}
-	b, v, err = decide.Fallback(ctx, b, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, store.OwnClock, err)
-	return decision(b, v, err)
-}
-
-// TakeAt is Take at a time.
-func (l *Limiter) TakeAt(ctx context.Context, key string, cost int64, now time.Time) (Decision, error) {
-	return l.takeAt(ctx, key, cost, nanoseconds(now))
-}
-
-// Peek returns what stands for the key, now, and changes nothing. It is a Take of cost 0.
-func (l *Limiter) Peek(ctx context.Context, key string) (Decision, error) {
-	return l.Take(ctx, key, 0)
-}
-
-// PeekAt is Peek at a time.
-func (l *Limiter) PeekAt(ctx context.Context, key string, now time.Time) (Decision, error) {
-	return l.TakeAt(ctx, key, 0, now)
-}
-
-// TakeUpTo takes as much of the cost as there is room for, now, and returns how much that was. When there is
-// room for none it is denied as a Take of 1 would be.
-func (l *Limiter) TakeUpTo(ctx context.Context, key string, cost int64) (granted int64, d Decision, err error) {
-	return l.takeUpTo(ctx, key, cost, l.clock())
-}
-
-// TakeUpToAt is TakeUpTo at a time.
-func (l *Limiter) TakeUpToAt(ctx context.Context, key string, cost int64, now time.Time) (granted int64, d Decision, err error) {
-	return l.takeUpTo(ctx, key, cost, nanoseconds(now))
-}
-
-func (l *Limiter) takeUpTo(ctx context.Context, key string, cost, now int64) (granted int64, d Decision, err error) {
-	b, v, err := l.take(ctx, key, algorithm.Op{Kind: algorithm.TakeUpTo, Cost: cost}, now)
-	d, err = decision(b, v, err)
-	return max(0, v.Granted), d, err
-}
-
-// Refund gives back units that were taken and not used, newest first, at most to the full capacity. The decision
-// is what stands afterwards.
-func (l *Limiter) Refund(ctx context.Context, key string, cost int64) (Decision, error) {
-	return l.settle(ctx, l.Bound(), key, algorithm.Op{Kind: algorithm.Refund, Cost: cost}, l.clock())
-}
-
-// RefundAt is Refund at a time.
-func (l *Limiter) RefundAt(ctx context.Context, key string, cost int64, now time.Time) (Decision, error) {
-	return l.settle(ctx, l.Bound(), key, algorithm.Op{Kind: algorithm.Refund, Cost: cost}, nanoseconds(now))
-}
-
-// Reset forgets the key: its next request finds a fresh one.
-func (l *Limiter) Reset(ctx context.Context, key string) error {
-	_, err := l.settle(ctx, l.Bound(), key, algorithm.Op{Kind: algorithm.Reset}, l.clock())
-	return err
-}
-
-func (l *Limiter) takeAt(ctx context.Context, key string, cost, now int64) (Decision, error) {
-	b, v, err := l.take(ctx, key, algorithm.Op{Kind: algorithm.Take, Cost: cost}, now)
-	return decision(b, v, err)
-}
-
-// take carries out an operation that takes units, with the store or in place of it, and returns the
-// bound that decided.
-func (l *Limiter) take(ctx context.Context, key string, op algorithm.Op, now int64) (*store.Bound, algorithm.Verdict, error) {
-	b := l.Bound()
-	if err := check(ctx, b, op.Cost, now); err != nil {
-		return nil, algorithm.Verdict{}, err
-	}
-	return decide.Do(ctx, b, key, op, now)
-}
-
-// settle carries out an operation that only the store of b decides. Units may come back by it.
-func (l *Limiter) settle(ctx context.Context, b *store.Bound, key string, op algorithm.Op, now int64) (Decision, error) {
-	if err := check(ctx, b, op.Cost, now); err != nil {
-		return Decision{}, err
-	}
-	if op.Kind != algorithm.Reserve {
-		defer l.lines.stir(key)
-	}
-	v, err := b.Do(ctx, key, op, now)
-	return decision(b, v, err)
-}
-
-// outOfReach is a time that no store can keep.
-const outOfReach = store.OwnClock + 1
-
-// nanoseconds returns a time for a store, or outOfReach.
-func nanoseconds(t time.Time) int64 {
-	if at, ok := store.Nanoseconds(t); ok {
-		return at
-	}
-	return outOfReach
-}
-
-// clock returns the time of WithClock for a store, or store.OwnClock.
-func (l *Limiter) clock() int64 {
-	if l == nil || l.now == nil {
-		return store.OwnClock
-	}
-	return nanoseconds(l.now())
-}
-
-// check returns an error for a missing limit, a negative cost, an ended context, or a time out of
-// reach, which must not reach a store.
-func check(ctx context.Context, b *store.Bound, cost, now int64) error {
-	switch {
-	case b == nil:
-		return errNoLimit
-	case cost < 0:
-		return &CostError{cost}
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case now == outOfReach:
-		return ErrTime
-	}
-	return nil
-}
-
-// TakeMany decides many requests, now, and appends a decision for each to decisions, in their order. In
-// memory this is faster than one by one, because it waits for the memory of many keys at once. Each request
-// is all or nothing; the batch is not.
-func (l *Limiter) TakeMany(ctx context.Context, requests []Request, decisions []Decision) ([]Decision, error) {
-	return l.takeMany(ctx, requests, l.clock(), decisions)
-}
-
-// TakeManyAt is TakeMany at a time.
-func (l *Limiter) TakeManyAt(ctx context.Context, requests []Request, now time.Time, decisions []Decision) ([]Decision, error) {
-	return l.takeMany(ctx, requests, nanoseconds(now), decisions)
-}
-
-func (l *Limiter) takeMany(ctx context.Context, requests []Request, now int64, decisions []Decision) ([]Decision, error) {
-	b := l.Bound()
-	if b == nil {
-		return decisions, errNoLimit
-	}
-	if now == outOfReach {
-		return decisions, ErrTime
-	}
-	for _, r := range requests {
-		if err := check(ctx, b, r.Cost, now); err != nil {
-			return decisions, err
-		}
-	}
-	first := len(decisions)
-	decisions, err := b.TakeMany(ctx, requests, now, decisions)
-	if err == nil {
-		return decisions, nil
-	}
-	by, err := decide.Without(ctx, b, store.OnErrorOf(ctx, b.OnError), err)
-	if err != nil {
-		return decisions, err
-	}
-	return by.TakeMany(ctx, requests[len(decisions)-first:], now, decisions)
-}
-
 // Name returns the name that the limiter's state is under (WithName), or "" if it has none.
 func (l *Limiter) Name() string {
 	if b := l.Bound(); b != nil {
 		return b.Name
 	}
 	return ""
+}
+
+func bind(s store.Store, limit Limit, name string, on store.OnError) (*store.Bound, error) {
+	if err := limit.Validate(); err != nil {
+		return nil, err
+	}
+	return store.Bind(s, store.Spec{Limit: limit, Name: name}, on)
+}
+
+// decision derives what people read, unless err is set.
+func decision(b *store.Bound, v algorithm.Verdict, err error) (Decision, error) {
+	if err != nil {
+		return Decision{}, err
+	}
+	return b.Decision(v), nil
+}
+
+// An unnamedError is that of a SetLimit of a limiter without a name.
+type unnamedError struct{}
+
+// Error implements error.
+func (unnamedError) Error() string {
+	return "weir: the limit of a limiter without a name is the name of its states; accepted: a limiter that has one (WithName), for its limit to change"
+}
+
+// Is says that it is an ErrUnnamed.
+func (unnamedError) Is(target error) bool { return target == ErrUnnamed }
+
+// SetLimit changes the limit of a limiter that has a name (else the error is [ErrUnnamed]), for all that is asked from now on. What was used stays
+// used, in units, at most the new capacity: a raise is there at once, and nobody begins anew. If the limit makes no sense, which is
+// a [*LimitError], or the store can't keep it, or it has no share for [WithOnStoreError], nothing changes. It asks no engine.
+//
+// It is the limit of this Limiter alone. Others of the name, here or in other processes, keep theirs until they are told, and find
+// what this one admits (see docs/algorithms.md).
+//
+// Those who Wait ask again at once, first in, first out: after a raise they may pass earlier. After a change that makes it certain that a
+// wait would outlast its deadline, or a cost above the capacity, Wait returns at once. Slots of a leaky-queue for which requests Wait come earlier if the
+// next limit has a faster rate (Count per Period, of any algorithm but concurrent), and then follow each other at that; else they stay as they are. Who comes to Wait meanwhile, under
+// any limit but a concurrent one, starts after them. Take goes by the store alone: a Delay that it has returned can't change, and it may return one by which the
+// request starts sooner after a slot whose time has changed than any of the limits lets it. Reservations and holds made before are settled as ever; a lease that is renewed is one of the limit under which it was taken.
+func (l *Limiter) SetLimit(limit Limit) error {
+	old := l.Bound()
+	switch {
+	case old == nil:
+		return errNoLimit
+	case old.Name == "":
+		return unnamedError{}
+	}
+	b, err := bind(old.Store, limit, old.Name, old.OnError)
+	if err != nil {
+		return err
+	}
+	l.lines.mu.Lock()
+	defer l.lines.mu.Unlock()
+	if b.Limit == l.Limit() {
+		return nil
+	}
+	l.bound.Store(b)
+	l.lines.changed = true
+	for _, n := range l.lines.byKey {
+		n.hasten(b)
+		n.changed()
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package acceptance_test
 
 import (
+	"maps"
 	"os/exec"
 	"slices"
 	"strings"
@@ -36,6 +37,22 @@ func TestMemoryNeedsTheStandardLibraryOnly(t *testing.T) {
 		if path != module && !strings.HasPrefix(path, module+"/") {
 			t.Errorf("package weir with its memory store imports %s", path)
 		}
+	}
+}
+
+// A newcomer sees the whole module at one glance.
+func TestTopHasFewEntries(t *testing.T) {
+	out, err := exec.Command("git", "-C", top, "ls-files").Output()
+	if err != nil {
+		t.Skipf("no git repository: %v", err)
+	}
+	entries := map[string]bool{}
+	for path := range strings.Lines(string(out)) {
+		entry, _, _ := strings.Cut(strings.TrimSpace(path), "/")
+		entries[entry] = true
+	}
+	if len(entries) > 30 {
+		t.Errorf("%d entries at the top, want at most 30: %q", len(entries), slices.Sorted(maps.Keys(entries)))
 	}
 }
 
