@@ -216,11 +216,6 @@ type calendar struct {
 	latest *atomic.Pointer[window] // that was worked out: most times are in one
 }
 
-// sameGrid reports whether the windows of two calendars are the same.
-func (m calendar) sameGrid(other calendar) bool {
-	return m.unit == other.unit && m.anchor == other.anchor && m.loc == other.loc
-}
-
 // A window of the calendar is [start, end), in ticks.
 type window struct{ start, end int64 }
 

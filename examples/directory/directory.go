@@ -221,7 +221,7 @@ func (e *engine) locked(ctx context.Context, f func() error) error {
 		return f()
 	case <-ctx.Done():
 		go func() {
-			_ = <-got // it has the lock, or never had
+			<-got // it has the lock, or never had
 			unlock()
 		}()
 		return nothingDone(ctx.Err())
