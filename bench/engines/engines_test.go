@@ -115,10 +115,14 @@ func TestContendersAdmitExactlyTheirBudgetToManyGoroutines(t *testing.T) {
 
 func TestWorkloadsAdmitAllOrNoneAtEveryContender(t *testing.T) {
 	const keys = 100
+	requests := 3 * keys
+	if testing.Short() {
+		requests = keys + 20
+	}
 	everyEngine(t, func(t *testing.T, e *engine, c contender) {
 		for _, w := range workloads() {
 			l, s := open(t, c, e, w.budget), w.stream(keys)
-			for i := range 300 {
+			for i := range requests {
 				ok, err := l.Allow(context.Background(), s.Key(i%s.Len()))
 				if err != nil {
 					t.Fatal(err)
