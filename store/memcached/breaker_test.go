@@ -17,7 +17,7 @@ import (
 func TestHungServerOfTwo(t *testing.T) {
 	hung, up := started(t), started(t)
 	s := open(t, hung.URL()+","+up.Addr(), memcached.Options{Timeout: time.Second})
-	b := bind(t, s, "1000000/1000h")
+	b := bind(t, s, "100000/87600h")
 	for i := range 50 {
 		surely(t, b, fmt.Sprint(i))
 	}

@@ -135,7 +135,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		started(t, "-C").URL():                    "knows no compare-and-swap; accepted: a server that was started without -C",
 		"memcached:///nowhere/memcached.sock":     "/nowhere/memcached.sock",
 	} {
-		s, err := memcached.Open(t.Context(), url, memcached.Options{})
+		s, err := memcached.Open(t.Context(), url, memcached.Options{Timeout: patience})
 		if err == nil || s != nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", url, err, want)
 		}
@@ -146,7 +146,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 // it needs room beside the old state. It forgets nothing, and says what it has.
 func TestFullServerWithoutEvictions(t *testing.T) {
 	server := started(t, "-M", "-m", "2")
-	b := bind(t, open(t, server.URL(), memcached.Options{Prefix: "full"}), "10/1000h")
+	b := bind(t, open(t, server.URL(), memcached.Options{Prefix: "full", Timeout: patience}), "10/1000h")
 	take(t, b, "some", 4, store.OwnClock)
 	take(t, b, "all", 10, store.OwnClock)
 	var fill strings.Builder
@@ -172,7 +172,7 @@ func TestFullServerWithoutEvictions(t *testing.T) {
 // What is under the name of a state and is none is an error, and stays.
 func TestForeignValue(t *testing.T) {
 	server := started(t)
-	b := bind(t, open(t, server.URL(), memcached.Options{}), "10/1h")
+	b := bind(t, open(t, server.URL(), memcached.Options{Timeout: patience}), "10/1h")
 	ask(t, server, "set weir:1:{k}::10/1h 0 0 5\r\nhello\r\nversion\r\n", "VERSION")
 	_, err := b.Do(t.Context(), "k", algorithm.Op{Cost: 1}, store.OwnClock)
 	if err == nil || !errors.Is(err, swap.ErrNothingDone) || !strings.Contains(err.Error(), `"hello"`) {
@@ -192,7 +192,7 @@ func TestUnixSocket(t *testing.T) {
 	}
 	defer proxy.Close()
 	go forward(proxy, server.Addr())
-	b := bind(t, open(t, "memcached://"+dir+"/s?prefix=sock", memcached.Options{}), "10/1h")
+	b := bind(t, open(t, "memcached://"+dir+"/s?prefix=sock", memcached.Options{Timeout: patience}), "10/1h")
 	if v := take(t, b, "k", 3, store.OwnClock); v.Remaining != 7 {
 		t.Errorf("%+v", v)
 	}

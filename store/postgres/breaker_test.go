@@ -19,7 +19,7 @@ import (
 func TestHungServerUnderLoad(t *testing.T) {
 	server := testengine.Postgres(t)
 	s := open(t, server.URL(), postgres.Options{Timeout: time.Second, MaxCalls: 200})
-	b := bind(t, s, "1000000/1000h")
+	b := bind(t, s, "100000/87600h")
 	other := bind(t, s, "999/1000h")
 	recovers(t, b)
 	server.Pause(t)
@@ -31,7 +31,7 @@ func TestHungServerUnderLoad(t *testing.T) {
 				_, err = b.Do(context.Background(), fmt.Sprint(i), algorithm.Op{Cost: 1}, store.OwnClock)
 			} else {
 				parts := []store.Part{
-					{Store: s, Binding: b, Limit: algorithm.MustParseLimit("1000000/1000h"), Key: "a", Cost: 1},
+					{Store: s, Binding: b, Limit: algorithm.MustParseLimit("100000/87600h"), Key: "a", Cost: 1},
 					{Store: s, Binding: other, Limit: algorithm.MustParseLimit("999/1000h"), Key: "b", Cost: 1},
 				}
 				_, err = s.TakeAll(context.Background(), parts, store.OwnClock, nil)

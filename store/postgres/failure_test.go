@@ -75,7 +75,7 @@ func TestServerThatHangs(t *testing.T) {
 // An unlogged table is empty after a crash, and outlives a restart.
 func TestUnloggedTableAfterACrash(t *testing.T) {
 	server := testengine.Postgres(t)
-	s := open(t, server.URL()+"&weir_unlogged=on", postgres.Options{Timeout: 20 * time.Second})
+	s := open(t, server.URL()+"&weir_unlogged=on", postgres.Options{Timeout: patience})
 	b := bind(t, s, "100/1000h")
 	if kind := query[string](t, server.URL(), `SELECT relpersistence::text FROM pg_class WHERE relname = 'weir_states'`); kind != "u" {
 		t.Errorf("the table is of persistence %q", kind)

@@ -21,7 +21,7 @@ var jointNoon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC).UnixNano()
 // testStore is a store on a table, which never takes joints in turn.
 func testStore(t testing.TB, table string) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), SharedServer(t).URL(), Options{Table: table, TrustClientTime: true, Timeout: 30 * time.Second, SweepEvery: -1, turnAfter: 1 << 30})
+	s, err := Open(t.Context(), SharedServer(t).URL(), Options{Table: table, TrustClientTime: true, Timeout: 10 * time.Minute, SweepEvery: -1, turnAfter: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}

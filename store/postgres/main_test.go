@@ -20,10 +20,13 @@ import (
 
 func TestMain(m *testing.M) { storetest.Main(m, openFor, testengine.Close) }
 
+// patience is a timeout beyond the reach of tests on a busy machine.
+const patience = 10 * time.Minute
+
 // openFor opens a store for the suite, also in processes of its own.
 func openFor(url string, o storetest.Options) (store.Store, error) {
 	return postgres.Open(context.Background(), url, postgres.Options{
-		Prefix: "suite", TrustClientTime: o.TrustClientTime, Timeout: 30 * time.Second, // the machine may be busy
+		Prefix: "suite", TrustClientTime: o.TrustClientTime, Timeout: patience,
 	})
 }
 
@@ -50,7 +53,7 @@ var tables atomic.Int64
 // mine are options with a table of the test's own.
 func mine(t testing.TB) postgres.Options {
 	t.Helper()
-	return postgres.Options{Table: fmt.Sprint("own_", tables.Add(1)), Timeout: 20 * time.Second}
+	return postgres.Options{Table: fmt.Sprint("own_", tables.Add(1)), Timeout: patience}
 }
 
 func trusted(t testing.TB) postgres.Options {

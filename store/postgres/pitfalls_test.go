@@ -221,7 +221,7 @@ func TestS22FourHundredAtOnce(t *testing.T) {
 		for i := range stores {
 			stores[i] = open(t, url, o)
 		}
-		for _, text := range []string{"1000000/1000h", "sliding-log 100000/1000h"} {
+		for _, text := range []string{"100000/87600h", "sliding-log 100000/1000h"} {
 			for _, keys := range []int{1, 400} {
 				var wg sync.WaitGroup
 				for _, s := range stores {

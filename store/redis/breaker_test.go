@@ -23,7 +23,7 @@ import (
 func TestHungServerUnderLoad(t *testing.T) {
 	server := testengine.Redis(t)
 	s := openURL(t, server.URL(), redis.Options{Timeout: time.Second})
-	b := bind(t, s, t.Name(), "1000000/1000h")
+	b := bind(t, s, t.Name(), "100000/87600h")
 	works(t, b)
 	c := raw(t, server.Addr())
 	idle, before := runtime.NumGoroutine(), surely(t, b, "key", 0).Remaining
@@ -87,7 +87,7 @@ func TestHungServerUnderLoad(t *testing.T) {
 func TestHungMaster(t *testing.T) {
 	cluster := testengine.RedisCluster(t, "--cluster-node-timeout", "600000") // no failover
 	s := openURL(t, cluster.URL(), redis.Options{Timeout: time.Second})
-	b := bind(t, s, t.Name(), "1000000/1000h")
+	b := bind(t, s, t.Name(), "100000/87600h")
 	for i := range 300 {
 		surely(t, b, fmt.Sprint(i), 1)
 	}
@@ -132,7 +132,7 @@ func TestHungMaster(t *testing.T) {
 			down = key
 		}
 	}
-	parts := []store.Part{part(t, s, t.Name(), "1000000/1000h", up, 1), part(t, s, t.Name(), "1000000/1000h", down, 1)}
+	parts := []store.Part{part(t, s, t.Name(), "100000/87600h", up, 1), part(t, s, t.Name(), "100000/87600h", down, 1)}
 	left := surely(t, b, up, 0).Remaining
 	if _, err := s.TakeAll(t.Context(), parts, store.OwnClock, nil); !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, store.ErrNothingDone) {
 		t.Error(err)

@@ -52,7 +52,7 @@ func TestBurstOnAChangedLog(t *testing.T) {
 		text := [2]string{fmt.Sprintf(change.from, entries), fmt.Sprintf(change.to, change.count)}
 		name := fmt.Sprint("burst", i)
 		b := named(t, s, name, text[:]...)
-		beside := named(t, s, name+"beside", "1000000/1000h")[0]
+		beside := named(t, s, name+"beside", "100000/87600h")[0]
 		fill(t, b[0], entries)
 		size := entries * 24
 		burst := func(what string, most int, request func(id int64) ([]int64, error)) {
@@ -96,7 +96,7 @@ func TestBurstOnAChangedLog(t *testing.T) {
 		burst("with others", 40, func(int64) ([]int64, error) {
 			parts := []store.Part{
 				{Store: s, Binding: b[1], Limit: algorithm.MustParseLimit(text[1]), Name: name, Key: "key", Cost: 1},
-				{Store: s, Binding: beside, Limit: algorithm.MustParseLimit("1000000/1000h"), Name: name + "beside", Key: "key", Cost: 1},
+				{Store: s, Binding: beside, Limit: algorithm.MustParseLimit("100000/87600h"), Name: name + "beside", Key: "key", Cost: 1},
 			}
 			outcomes, err := s.TakeAll(context.Background(), parts, store.OwnClock, nil)
 			if err != nil {
