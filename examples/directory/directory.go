@@ -221,8 +221,9 @@ func (e *engine) locked(ctx context.Context, f func() error) error {
 		return f()
 	case <-ctx.Done():
 		go func() {
-			<-got // it has the lock, or never had
+			err := <-got // nil: it has the lock
 			unlock()
+			_ = err
 		}()
 		return nothingDone(ctx.Err())
 	}
