@@ -106,7 +106,7 @@ func TestAFaultNamesThePair(t *testing.T) {
 func TestAProcessThatEndsIsReported(t *testing.T) {
 	p, err := StartServer(t.Context(), "0", t.TempDir(), nil, []string{"sh", "-c", "echo reason >&2; exit 3"}, func(context.Context) error { return errors.New("refused") })
 	if p == nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	p.Stop()
 	if err == nil || !strings.Contains(err.Error(), "sh ended before it served: exit status 3\nrefused: reason") {
